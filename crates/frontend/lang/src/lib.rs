@@ -1,7 +1,7 @@
-//! Preempt's modelling language: from the text of a model to a checked program, for a [`Machine`]
-//! that runs it step by step.
+//! Preempt's modelling language: reads the text of a model into a checked program, which a
+//! [`Machine`] executes step by step.
 //!
-//! The way of a model: [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`Program`].
+//! The pipeline is [`source`] → [`syntax`] (tokens, syntax tree) → [`mod@check`] → [`Program`].
 //! Errors in a text are a list of [`diagnostic`]s; errors of the program that it describes are
 //! found by exploring the machine.
 //!
@@ -46,12 +46,12 @@ pub fn check(source: &Source, settings: &Settings) -> Result<Program, Vec<Diagno
     Model::new(source).program(settings)
 }
 
-/// Makes a model ready to be explored.
+/// Reads a model and makes it ready to be explored.
 pub fn load(source: &Source, settings: &Settings) -> Result<Machine, Vec<Diagnostic>> {
     Machine::new(check(source, settings)?).map_err(|diagnostic| vec![diagnostic])
 }
 
-/// The syntax tree of a model, and what is wrong with its syntax.
+/// The syntax tree of a model, and its syntax errors.
 struct Model {
     source: Source,
     file: File,
@@ -78,7 +78,7 @@ impl Parsed for Model {
         if !self.diagnostics.is_empty() {
             return Err(self.diagnostics.clone());
         }
-        // The tree of a large model is large, and most models are checked as they are.
+        // The tree of a large model is large, and most models are checked without settings.
         if settings.is_empty() {
             return check::check(&self.file, &self.source);
         }

@@ -1,9 +1,9 @@
-//! What a block does that matters to the step it is part of: where it waits, chooses and calls.
+//! The actions of a block that matter for the step it belongs to: blocking, choosing, calling.
 //!
-//! An action is the *first* of a block if nothing is evaluated before it but its own operands,
-//! constants and local variables. Then a step that cannot do it has done nothing, and the whole
-//! block waits. Reading the operands is part of the action: they are read anew whenever the block
-//! is tried.
+//! An action is the *first* of a block if only its own operands, constants and local variables are
+//! evaluated before it. A step that cannot perform it has then done nothing, and the whole block
+//! waits. Reading the operands is part of the action: they are read again whenever the block is
+//! tried.
 
 use preempt_machine::program::{
     Base, BinaryOp, Expr, ExprKind, FunctionId, Method, ObjectType, Place, Projection, Stmt,
@@ -12,11 +12,11 @@ use preempt_machine::program::{
 use preempt_machine::source::Span;
 use preempt_machine::walk::{Part, parts};
 
-/// One action.
+/// An action.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action {
     pub(super) kind: ActionKind,
-    /// Whether it is the first of its block.
+    /// Whether it is the first action of its block.
     pub(super) first: bool,
     pub(super) span: Span,
 }
@@ -24,29 +24,29 @@ pub(super) struct Action {
 /// What an action does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ActionKind {
-    /// Something that cannot stand in every step.
+    /// An operation that is not allowed in every step.
     Does(Effect),
-    /// Whatever the function does.
+    /// A call: whatever the function does.
     Call(FunctionId),
 }
 
-/// What cannot stand in every step.
+/// An operation that is not allowed in every step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Waits until it is possible; how that is called.
+    /// Blocks until it is enabled; its description.
     Wait(&'static str),
-    /// Takes two steps, to begin to wait and to be let go; how that is called.
+    /// Takes two steps, one to start waiting and one to wake up; its description.
     TwoSteps(&'static str),
     /// Is a step of its own.
     Atomic,
     /// Has several outcomes.
     Choose,
-    /// May make its thread the owner of a lock; how that is called.
+    /// May acquire a lock for its thread; its description.
     Hold(&'static str),
 }
 
 impl Effect {
-    /// What it is called in messages.
+    /// Its description in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Effect::Wait(name) | Effect::TwoSteps(name) | Effect::Hold(name) => name,
@@ -63,8 +63,7 @@ pub(super) fn actions(block: &[Stmt]) -> Vec<Action> {
     walk.actions
 }
 
-/// The `atomic` blocks in a block, each with the place of its head. What is inside of one is not
-/// looked into.
+/// The `atomic` blocks in a block, each with the span of its head. Nested ones are not searched.
 pub(super) fn atomics<'p>(block: &'p [Stmt], found: &mut Vec<(&'p [Stmt], Span)>) {
     for stmt in block {
         match &stmt.kind {
@@ -90,11 +89,11 @@ pub(super) fn atomics<'p>(block: &'p [Stmt], found: &mut Vec<(&'p [Stmt], Span)>
 /// What has been evaluated so far.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
-    /// Constants and local variables.
+    /// Only constants and local variables.
     Nothing,
-    /// Shared variables have been read.
+    /// Also shared variables.
     Read,
-    /// More.
+    /// Anything.
     Acted,
 }
 
@@ -111,7 +110,7 @@ impl Walk {
         }
     }
 
-    /// A block that is reached only after something else, or more than once.
+    /// A block that is reached only after other actions, or more than once.
     fn later(&mut self, block: &[Stmt]) {
         self.progress = Progress::Acted;
         self.block(block);
@@ -219,7 +218,7 @@ impl Walk {
         }
     }
 
-    /// Evaluates what says which place it is.
+    /// Evaluates the operands of a place.
     fn place(&mut self, place: &Place) {
         if let Base::Deref(pointer) = &place.base {
             self.expr(pointer);
@@ -241,7 +240,7 @@ impl Walk {
         self.action(ActionKind::Does(effect), before, span);
     }
 
-    /// An action whose operands have been evaluated since `before`.
+    /// Adds an action whose operands were evaluated since `before`.
     fn action(&mut self, kind: ActionKind, before: Progress, span: Span) {
         let first = before == Progress::Nothing && self.progress != Progress::Acted;
         self.actions.push(Action { kind, first, span });
@@ -249,7 +248,7 @@ impl Walk {
     }
 }
 
-/// How a method waits, or makes its thread the owner of a lock.
+/// How a method blocks, or acquires a lock for its thread.
 fn effect_of(method: Method, object: &Type) -> Option<Effect> {
     let rendezvous = matches!(object, Type::Object(ObjectType::Channel { capacity: 0, .. }));
     Some(match method {

@@ -1,5 +1,5 @@
-//! Constants: evaluated in the order of their dependence, so that a long chain of them needs no
-//! deep stack.
+//! Evaluates constants in the order of their dependencies, without recursion: a long chain of them
+//! must not overflow the stack.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ pub(super) struct Constant {
     pub(super) ty: Type,
 }
 
-/// How far the search has come with a constant.
+/// The progress of the search at a constant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visit {
     New,
-    /// On the path from the root of the search to where it is.
+    /// On the path from the root of the search to the current constant.
     Open,
     Done,
 }
@@ -34,7 +34,7 @@ impl<'a> Checker<'a> {
         let uses: Vec<Vec<usize>> = items.iter().map(|item| self.constants_in(item)).collect();
         let mut visits = vec![Visit::New; items.len()];
         for root in 0..items.len() {
-            // The path from the root, each with how many of its uses have been followed.
+            // The path from the root; for each constant, how many of its uses were followed.
             let mut path = if visits[root] == Visit::New { vec![(root, 0)] } else { vec![] };
             while let Some((id, followed)) = path.last_mut() {
                 let id = *id;
@@ -63,7 +63,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reports constants that need their own values. Each has none, so what uses it stays silent.
+    /// Reports constants that depend on themselves. They have no value, so their uses report
+    /// nothing.
     fn constant_cycle(&mut self, cycle: Vec<&ConstItem<'a>>) {
         let [first, rest @ ..] = cycle.as_slice() else { return };
         let names: Vec<&str> =
@@ -105,7 +106,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Checks that a constant value fits a type that it is assignable to.
+    /// Checks that a constant value is in the range of a type to which it is assignable.
     pub(super) fn in_range(
         &mut self,
         value: i64,
@@ -128,7 +129,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// The constants that a constant mentions.
+    /// The constants that a constant uses.
     fn constants_in(&self, item: &ConstItem<'a>) -> Vec<usize> {
         let mut names = HashMap::new();
         mentioned(item.value, &mut names);
@@ -147,8 +148,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Collects the names in an expression of a form that constants can have, with where each stands
-/// first.
+/// Collects the names in an expression of a kind that constants can have, each with its first span.
 fn mentioned<'a>(expr: &'a Expr, names: &mut HashMap<&'a str, u32>) {
     match &expr.kind {
         ExprKind::Name(name) => {

@@ -9,25 +9,25 @@ use super::scopes::Purity;
 use crate::syntax::ast::{self, ExprKind};
 
 impl<'a> Checker<'a> {
-    /// A value that is assignable to `needed`. `role` names it in messages: "the argument `x` of
-    /// `f`".
+    /// Checks a value that must be assignable to `needed`. `role` names it in messages: "the
+    /// argument `x` of `f`".
     pub(super) fn typed(&mut self, expr: &'a ast::Expr, needed: &Type, role: &str) -> Option<Expr> {
         let value = self.value(expr, Some(needed))?;
         self.assignable(&value.ty, needed, expr, role)?;
         Some(value)
     }
 
-    /// An integer.
+    /// Checks an integer.
     pub(super) fn int(&mut self, expr: &'a ast::Expr, role: &str) -> Option<Expr> {
         self.typed(expr, &Type::Int, role)
     }
 
-    /// A bool that something depends on.
+    /// Checks a condition.
     pub(super) fn condition(&mut self, expr: &'a ast::Expr) -> Option<Expr> {
         self.typed(expr, &Type::Bool, "a condition")
     }
 
-    /// A condition without effects; `context` says what asks for that: ``an `await` ``.
+    /// Checks a condition without effects; `context` says what requires that: ``an `await` ``.
     pub(super) fn pure_condition(
         &mut self,
         expr: &'a ast::Expr,
@@ -36,8 +36,8 @@ impl<'a> Checker<'a> {
         self.with_purity(Purity::Pure(context), |checker| checker.condition(expr))
     }
 
-    /// Reports the mistakes inside of an expression that stands where another mistake leaves its
-    /// type open: whether it would have fit is not asked.
+    /// Reports the errors inside an expression whose expected type is unknown because of another
+    /// error.
     pub(super) fn look_into<T>(&mut self, expr: &'a ast::Expr) -> Option<T> {
         match &expr.kind {
             ExprKind::Null | ExprKind::Array(_) => {}
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
         None
     }
 
-    /// Runs `check` where expressions may do no more than `purity`.
+    /// Runs `check` with expressions restricted to `purity`.
     pub(super) fn with_purity<T>(
         &mut self,
         purity: Purity,
@@ -62,7 +62,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Checks that a value of type `found` may be stored where `needed` is.
+    /// Checks that a value of type `found` can be stored in a place of type `needed`.
     pub(super) fn assignable(
         &mut self,
         found: &Type,
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
         self.refuse(diagnostic)
     }
 
-    /// How the user might have come from one type to the other.
+    /// How to convert one type to the other.
     fn conversion(&self, found: &Type, needed: &Type, expr: &ast::Expr) -> Option<String> {
         let text = self.excerpt(expr.span);
         let text = if matches!(expr.kind, ExprKind::Binary(..)) {
@@ -127,8 +127,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether values of two types are interchangeable: all integers are, everything else only with its
-/// like.
+/// Whether values of two types are interchangeable: integers of any range are; other types only
+/// with themselves.
 pub(super) fn mix(a: &Type, b: &Type) -> bool {
     is_int(a) && is_int(b) || a == b
 }

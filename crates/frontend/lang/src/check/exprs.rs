@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Expr, ExprKind, Method, Quantifier, Type};
@@ -11,12 +11,12 @@ use super::records::size;
 use super::scopes::{Outcome, Purity, Role};
 use crate::syntax::ast::{self, UnaryOp};
 
-/// The most values that a quantifier may range over: each state pays for them.
+/// The most values of a quantifier: it is evaluated in every state.
 const MAX_QUANTIFIED: i64 = 1_000_000;
 
 impl<'a> Checker<'a> {
-    /// An expression that has a value. `want` is the type that is expected, which `null` gets its
-    /// own from.
+    /// Checks an expression that has a value. `want` is the expected type, which determines the
+    /// type of `null`.
     pub(super) fn value(&mut self, expr: &'a ast::Expr, want: Option<&Type>) -> Option<Expr> {
         let checked = self.expr(expr, want)?;
         if self.has_value(&checked) {
@@ -32,8 +32,8 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Whether an expression has a value. Operations and calls without one have the type `int` for
-    /// want of another.
+    /// Whether an expression has a value. Operations and calls without a value have the type `int`
+    /// because every expression has a type.
     fn has_value(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Call(function, _) => self.signatures[*function].outcome != Outcome::Nothing,
@@ -52,7 +52,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An expression that may have no value.
+    /// Checks an expression that may have no value.
     pub(super) fn expr(&mut self, expr: &'a ast::Expr, want: Option<&Type>) -> Option<Expr> {
         let span = expr.span;
         let typed = |kind, ty| Some(Expr { kind, ty, span });
@@ -75,7 +75,7 @@ impl<'a> Checker<'a> {
                 let ty = Type::Pointer(Box::new(place.ty.clone()));
                 typed(ExprKind::AddressOf(place), ty)
             }
-            // The lowest int has no positive counterpart, so the literal and its sign belong
+            // The least int has no positive counterpart, so the literal and its sign belong
             // together.
             ast::ExprKind::Unary(UnaryOp::Neg, operand) if operand.kind == ast::ExprKind::Int(-INT.0) => {
                 typed(ExprKind::Const(INT.0), Type::Int)
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A number as written.
+    /// A number literal.
     fn literal(&mut self, value: i64, span: Span) -> Option<i64> {
         if (INT.0..=INT.1).contains(&value) {
             return Some(value);
@@ -131,8 +131,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The value of a name that stands for a constant: `None` if it does not, `Some(None)` if that
-    /// has no value.
+    /// The value of a name that denotes a constant: `None` if it does not, `Some(None)` if the
+    /// constant has no value.
     pub(super) fn constant_name(&self, name: &str) -> Option<Option<(i64, Type)>> {
         if self.frame.find(name).is_some() {
             return None;
@@ -146,7 +146,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Both ends of a range, as they are written.
+    /// Both ends of a range, as written.
     pub(super) fn range(&mut self, range: &'a ast::RangeExpr) -> (Option<Expr>, Option<Expr>) {
         let lo = self.int(&range.lo, "the end of a range");
         let hi = self.int(&range.hi, "the end of a range");
@@ -196,7 +196,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Refuses an effect where there must be none.
+    /// Refuses an effect in a pure expression.
     pub(super) fn effect(&mut self, span: Span, what: &str) -> Option<()> {
         match self.frame.purity {
             Purity::Effects => Some(()),

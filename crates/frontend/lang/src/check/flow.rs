@@ -1,16 +1,16 @@
-//! Whether a block can be left at its end.
+//! Whether the end of a block is reachable.
 //!
-//! This looks at the syntax tree: a statement with a mistake has no translation, but a `return` in
+//! This works on the syntax tree: a statement with an error has no translation, but a `return` in
 //! it still counts.
 
 use crate::syntax::ast::{Block, ExprKind, Stmt, StmtKind};
 
-/// Whether the end of a block may be reached, as far as the form of its statements tells.
+/// Whether the end of a block may be reached, judged by the form of its statements.
 pub(super) fn falls_through(block: &Block) -> bool {
     block.stmts.iter().all(passes)
 }
 
-/// Whether what stands after a statement may be reached.
+/// Whether the end of a statement may be reached.
 fn passes(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break | StmtKind::Continue => false,
@@ -21,7 +21,7 @@ fn passes(stmt: &Stmt) -> bool {
             condition.kind != ExprKind::Bool(true) || breaks(body)
         }
         StmtKind::Loop { body } => breaks(body),
-        // The arms cover all values, or that is reported.
+        // The arms cover all values; otherwise an error was reported.
         StmtKind::Match { arms, .. } => {
             arms.is_empty() || arms.iter().any(|arm| falls_through(&arm.body))
         }

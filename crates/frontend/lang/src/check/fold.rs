@@ -1,4 +1,4 @@
-//! The values of constant expressions.
+//! Evaluates constant expressions.
 
 use preempt_machine::arith;
 use preempt_machine::diagnostic::Diagnostic;
@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
         fold(&expr).map_or_else(|diagnostic| self.refuse(diagnostic), Some)
     }
 
-    /// A constant range: its first value and the one after its last. It may be empty.
+    /// A constant range: its first value and the value after its last. It may be empty.
     pub(super) fn constant_range(&mut self, range: &'a ast::RangeExpr) -> Option<(i64, i64)> {
         let lo = self.constant_int(&range.lo, "the end of a range");
         let hi = self.constant_int(&range.hi, "the end of a range");
@@ -39,7 +39,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The value of an expression that has no loads and no effects.
+/// The value of an expression without loads and effects.
 fn fold(expr: &Expr) -> Result<i64, Diagnostic> {
     let value = match &expr.kind {
         ExprKind::Const(value) => *value,

@@ -1,4 +1,4 @@
-//! Functions, threads and invariants.
+//! Checks functions, threads and invariants.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Function, FunctionId, Invariant, Local, Thread, Type};
@@ -12,17 +12,17 @@ use super::records::{MAX_LOCAL_CELLS, size};
 use super::scopes::{Frame, Outcome, Role};
 use crate::syntax::ast;
 
-/// What a call needs to know of a function.
+/// The signature of a function.
 pub(super) struct Signature {
     name: String,
-    /// The names of the parameters, and their types as far as they are known.
+    /// The names of the parameters, and their types if these are known.
     pub(super) params: Vec<(String, Option<Type>)>,
     pub(super) outcome: Outcome,
     span: Span,
 }
 
 impl<'a> Checker<'a> {
-    /// Finds the signatures of all functions, threads and `init`.
+    /// Collects the signatures of all functions, threads and `init`.
     pub(super) fn resolve_signatures(&mut self, items: &[FunctionItem<'a>]) {
         for item in items {
             let signature = match item {
@@ -85,8 +85,8 @@ impl<'a> Checker<'a> {
         format!("fn {name}({}){result}", params.join(", "))
     }
 
-    /// The threads that start at once. Their number is computed, not counted: a range may have
-    /// millions of values.
+    /// The threads that start with the program. Their number is computed, not counted: a range may
+    /// have millions of values.
     pub(super) fn threads(&mut self, items: &[FunctionItem<'a>]) -> Vec<Option<Thread>> {
         let mut threads = Vec::new();
         let mut total = 0u128;
@@ -180,7 +180,7 @@ impl<'a> Checker<'a> {
         local
     }
 
-    /// The variables of the function that has been translated.
+    /// The variables of the function that was translated.
     fn finish_locals(&mut self, name: &str, span: Span) -> Option<Vec<Local>> {
         let locals = std::mem::take(&mut self.frame).finish()?;
         let cells =
@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Checks that no two invariants have one name.
+    /// Checks that no two invariants have the same name.
     pub(super) fn invariant_names(&mut self, items: &[InvariantItem<'a>]) {
         let mut seen = std::collections::HashMap::new();
         for name in items.iter().filter_map(|item| item.name) {

@@ -1,4 +1,4 @@
-//! Shared variables and synchronisation objects.
+//! Checks shared variables and synchronisation objects.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Global, Type};
@@ -9,7 +9,7 @@ use super::names::{GlobalDeclaration, GlobalItem};
 use super::records::{MAX_SHARED_CELLS, size};
 use crate::syntax::ast;
 
-/// A shared variable, as far as it is known.
+/// A shared variable.
 pub(super) struct Shared {
     name: String,
     pub(super) ty: Option<Type>,
@@ -19,7 +19,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// For the program; `None` if something about it is wrong.
+    /// For the program; `None` if it has an error.
     pub(super) fn finish(self) -> Option<Global> {
         Some(Global {
             name: self.name,
@@ -32,10 +32,10 @@ impl Shared {
 }
 
 impl<'a> Checker<'a> {
-    /// Finds the types and initial values of all shared variables.
+    /// Determines the types and initial values of all shared variables.
     pub(super) fn resolve_globals(&mut self, items: &[GlobalItem<'a>]) {
         let mut total = 0u128;
-        // The type of the object declaration at hand: its mistakes are reported with its first
+        // The type of the current object declaration: its errors are reported with its first
         // declarator only.
         let mut object = None;
         for GlobalItem { name, declaration } in items {
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
             .try_fold(element?, |element, length| Some(Type::Array(Box::new(element), length?)))
     }
 
-    /// Adds the cells of a shared variable to the total. Nothing has been allocated for it yet.
+    /// Adds the cells of a shared variable to the total, before anything is allocated for it.
     fn has_room(&mut self, name: &ast::Name, ty: &Type, total: &mut u128) -> bool {
         let cells = self.cells(ty);
         let before = *total;

@@ -1,4 +1,4 @@
-//! The initial values of shared variables.
+//! Checks the initial values of shared variables.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::Type;
@@ -8,8 +8,8 @@ use super::types::aggregate;
 use crate::syntax::ast::{Expr, ExprKind};
 
 impl<'a> Checker<'a> {
-    /// The type of a variable that has none but that of its initial value: `int` also for the value
-    /// of a range, for the variable may well leave that.
+    /// The type of a variable without a declared type: that of its initial value, but `int` for a
+    /// value of a range, since the variable may leave the range.
     pub(super) fn type_of_initial(&mut self, init: &'a Expr) -> Option<Type> {
         match &init.kind {
             ExprKind::Array(elements) => match elements.as_slice() {
@@ -25,7 +25,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// One value for each cell of a variable, in the order of the cells. Its size has been checked.
+    /// One value for each cell of a variable, in the order of the cells. Its size was checked.
     pub(super) fn initial_values(&mut self, init: &'a Expr, ty: &Type) -> Option<Vec<i64>> {
         if self.has_objects(ty) || contains_record(ty) {
             let name = self.name_of(ty);
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
                     );
                     return None;
                 }
-                // All elements, also after a wrong one: every mistake is to be reported.
+                // All elements, even after an error: every error is reported.
                 let filled: Vec<_> =
                     given.iter().map(|value| self.fill(value, element, values)).collect();
                 filled.into_iter().collect()
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The type that a variable gets from a value: ranges are for those who ask for them.
+/// The type that a variable gets from a value: only a declaration makes it a range.
 pub(super) fn widened(ty: Type) -> Type {
     if matches!(ty, Type::Range { .. }) { Type::Int } else { ty }
 }

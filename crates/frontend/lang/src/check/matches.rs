@@ -1,4 +1,4 @@
-//! `match`: patterns, whether each can be taken, and whether they cover every value.
+//! Checks `match`: patterns, whether each can be taken, and whether they cover every value.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Block, StmtKind, Type};
@@ -39,7 +39,7 @@ impl Covered {
 }
 
 impl<'a> Checker<'a> {
-    /// `match e { … }`; `span` is the place of its head.
+    /// `match e { … }`; `span` is that of its head.
     pub(super) fn matching(
         &mut self,
         scrutinee: &'a ast::Expr,
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         false
     }
 
-    /// The values of a pattern, both ends included. It must have one that no pattern before it has.
+    /// The values of a pattern, both ends included. At least one of them must be new.
     fn pattern(
         &mut self,
         pattern: &'a ast::Pattern,

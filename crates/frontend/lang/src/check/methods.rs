@@ -1,4 +1,4 @@
-//! The methods of the synchronisation objects.
+//! Checks the methods of synchronisation objects.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Expr, ExprKind, Method, ObjectType, Type};
@@ -10,7 +10,7 @@ use super::scopes::Purity;
 use super::types::noun;
 use crate::syntax::ast;
 
-/// What a method takes.
+/// The argument of a method.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Nothing,
@@ -20,7 +20,7 @@ enum Takes {
     Mutex,
 }
 
-/// What a method gives.
+/// The result of a method.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gives {
     Nothing,
@@ -31,7 +31,7 @@ enum Gives {
 }
 
 /// A row of the table of methods; `None` for the wait of a condition variable, which is an
-/// expression of its own.
+/// expression kind of its own.
 type Row = (&'static str, Option<Method>, Takes, Gives);
 
 const MUTEX: &[Row] = &[
@@ -82,7 +82,7 @@ fn table(object: &ObjectType) -> &'static [Row] {
     }
 }
 
-/// A method as it is called, for a message.
+/// A call of a method, for a message.
 fn signature((name, _, takes, _): &Row) -> String {
     let argument = match takes {
         Takes::Nothing => "",
@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
         args: &'a [ast::Expr],
         span: Span,
     ) -> Option<Expr> {
-        // `len` only looks.
+        // `len` has no effect.
         if name.text != "len" || self.frame.purity == Purity::Constant {
             self.effect(span, &format!("`{}`", name.text))?;
         }
@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
         Some(Expr { kind, ty, span })
     }
 
-    /// The row of a method that an object has.
+    /// The row of a method of an object.
     fn row(&mut self, object: &ObjectType, name: &ast::Name) -> Option<&'static Row> {
         let rows = table(object);
         let found = rows.iter().find(|row| row.0 == name.text);

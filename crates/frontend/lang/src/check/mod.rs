@@ -1,19 +1,18 @@
 //! Names and types: from the syntax tree to the checked program.
 //!
-//! The phases follow what depends on what, so that declarations may stand in any order:
+//! The order of the phases follows the dependencies, so declarations may come in any order:
 //!
 //! 1. `names`: every item gets an id, every name a symbol;
-//! 2. `constants`: constants in the order of their dependence;
+//! 2. `constants`: constants in the order of their dependencies;
 //! 3. `records`, `globals`, `functions`: the types of fields, shared variables and signatures,
 //!    which need constants;
 //! 4. the bodies of functions and the invariants, which need all of these;
-//! 5. `waits`: what may wait inside `atomic` and `init`, which needs the bodies of all functions at
-//!    once.
+//! 5. `waits`: what may block inside `atomic` and `init`, which needs the bodies of all functions.
 //!
-//! **No cascades.** What is wrong has no type: every translation gives an [`Option`], and `None`
-//! means that a mistake in it has been reported. A declaration with a mistake still declares its
-//! name, with an unknown type, and what uses that name is `None` without a further word. So every
-//! diagnostic is about a mistake that the user made, and one run finds them all.
+//! **No cascades.** A construct with an error has no type: every translation returns an [`Option`],
+//! and `None` means that an error in it was reported. A declaration with an error still declares
+//! its name, with an unknown type, and uses of that name are `None` without another report. So
+//! every diagnostic is about an error that the user made, and one run finds them all.
 
 mod actions;
 mod calls;
@@ -51,9 +50,9 @@ use names::Items;
 use records::RecordType;
 use scopes::Frame;
 
-/// Checks a file and translates it. All mistakes of the file are reported at once, in the order of
-/// the text; the list is empty if the only ones are those that the parser has reported and left
-/// [`ast::ExprKind::Error`] for.
+/// Checks a file and translates it. Reports all errors of the file at once, in the order of the
+/// text; the list is empty if the only errors are those that the parser reported and replaced by
+/// [`ast::ExprKind::Error`].
 pub fn check(file: &ast::File, source: &Source) -> Result<Program, Vec<Diagnostic>> {
     let mut checker = Checker::new(source);
     let items = checker.declare(file);
@@ -63,11 +62,11 @@ pub fn check(file: &ast::File, source: &Source) -> Result<Program, Vec<Diagnosti
         .ok_or_else(|| checker.diagnostics.into_sorted())
 }
 
-/// What is known of the file so far.
+/// The checker's state.
 struct Checker<'a> {
     source: &'a Source,
     diagnostics: Diagnostics,
-    /// The unknown names that have been reported: one missing declaration is one mistake.
+    /// The unknown names that were reported: each missing declaration is reported once.
     unknown: HashSet<&'a str>,
     symbols: names::Symbols<'a>,
     enums: Vec<Enum>,
@@ -96,7 +95,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// All phases after the declaration of the names. `None` if anything is wrong.
+    /// All phases after the declaration of the names. `None` if there is any error.
     fn program(&mut self, items: &Items<'a>) -> Option<Program> {
         self.evaluate_constants(&items.constants);
         self.resolve_records(&items.records);
@@ -131,7 +130,7 @@ impl<'a> Checker<'a> {
         Some(program)
     }
 
-    /// What `steps …;` says.
+    /// The granularity that `steps …;` declares.
     fn granularity(&mut self, steps: &[&'a ast::Name]) -> Granularity {
         if let [first, rest @ ..] = steps {
             for second in rest {
@@ -146,7 +145,7 @@ impl<'a> Checker<'a> {
                 return Granularity::Statement;
             }
         }
-        // The parser knows both words, and has reported any other.
+        // The parser knows both words, and reports any other.
         Granularity::Access
     }
 
@@ -163,7 +162,7 @@ impl<'a> Checker<'a> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports a mistake in the place of a result.
+    /// Reports an error; there is no result.
     fn refuse<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
         self.report(diagnostic);
         None

@@ -1,4 +1,4 @@
-//! The names of the file: one namespace for items and the variants of enums.
+//! Declares the names of a file: one namespace for items and the variants of enums.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use preempt_system::text::nearest;
 use super::Checker;
 use crate::syntax::ast::{self, ItemKind, Name};
 
-/// Names that stand for themselves before a parenthesis, so that no function can have them.
+/// Names with a meaning before a parenthesis, which no function can have.
 pub(super) const BUILTINS: [&str; 11] = [
     "all",
     "any",
@@ -25,7 +25,7 @@ pub(super) const BUILTINS: [&str; 11] = [
     "swap",
 ];
 
-/// Names that stand for themselves as types.
+/// Names with a meaning as types.
 const TYPES: [&str; 10] = [
     "barrier",
     "bool",
@@ -39,11 +39,11 @@ const TYPES: [&str; 10] = [
     "thread",
 ];
 
-/// After so many unknown names no more suggestions are looked for: each costs a comparison with
-/// every name of the file.
+/// After this many unknown names no more suggestions are made: each costs a comparison with every
+/// name of the file.
 const SUGGESTIONS: usize = 50;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     Const(usize),
@@ -56,7 +56,7 @@ pub(super) enum Symbol {
 }
 
 impl Symbol {
-    /// What it is, for a message.
+    /// Its description in messages.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Symbol::Const(_) => "a constant",
@@ -69,34 +69,34 @@ impl Symbol {
         }
     }
 
-    /// Whether it can stand in an expression.
+    /// Whether it can be used in an expression.
     pub(super) fn is_value(self) -> bool {
         matches!(self, Symbol::Const(_) | Symbol::Variant(..) | Symbol::Global(_))
     }
 }
 
-/// The symbols of the file, with the places of their declarations.
+/// The symbols of the file, with the spans of their declarations.
 #[derive(Default)]
 pub(super) struct Symbols<'a>(HashMap<&'a str, (Symbol, Span)>);
 
 impl<'a> Symbols<'a> {
-    /// What a name stands for, where no local variable has it.
+    /// The meaning of a name that is not a local variable.
     pub(super) fn find(&self, name: &str) -> Option<Symbol> {
         self.0.get(name).map(|&(symbol, _)| symbol)
     }
 
-    /// What a name stands for, and where it is declared.
+    /// The meaning of a name, and the span of its declaration.
     pub(super) fn declaration(&self, name: &str) -> Option<(Symbol, Span)> {
         self.0.get(name).copied()
     }
 
-    /// The names of the symbols that pass.
+    /// The names of the symbols that satisfy `pass`.
     pub(super) fn names(&self, pass: impl Fn(Symbol) -> bool) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(_, (symbol, _))| pass(*symbol)).map(|(name, _)| *name)
     }
 }
 
-/// The declarations of the file by their kind, each in the order of its ids.
+/// The declarations of the file by kind, each in the order of its ids.
 #[derive(Default)]
 pub(super) struct Items<'a> {
     pub(super) steps: Vec<&'a Name>,
@@ -134,7 +134,7 @@ pub(super) enum GlobalDeclaration<'a> {
     Object { ty: &'a ast::TypeExpr, dimensions: &'a [ast::Expr], first: bool },
 }
 
-/// Something with a body.
+/// A declaration with a body.
 pub(super) enum FunctionItem<'a> {
     Fn {
         name: &'a Name,
@@ -167,7 +167,7 @@ pub(super) struct InvariantItem<'a> {
 
 impl<'a> Checker<'a> {
     /// Gives every item an id and every name its symbol. The second of two declarations of a name
-    /// gets an id, so that it is checked too, but the name means the first.
+    /// gets an id, so that it is checked too, but the name refers to the first.
     pub(super) fn declare(&mut self, file: &'a ast::File) -> Items<'a> {
         let mut items = Items::default();
         for item in &file.items {
@@ -243,7 +243,7 @@ impl<'a> Checker<'a> {
         body: &'a ast::Block,
         item: Span,
     ) {
-        // Only the word: the whole block would be a page of carets.
+        // Only the keyword: carets under the whole block would fill a page.
         let span =
             Span { start: item.start, end: body.span.start.min(item.start + "init".len() as u32) };
         let first = functions.iter().find_map(|function| match function {
@@ -304,7 +304,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Reports a name that is not declared, once for each name.
+    /// Reports an undeclared name, once for each name.
     pub(super) fn unknown(
         &mut self,
         name: &'a str,
@@ -318,8 +318,8 @@ impl<'a> Checker<'a> {
         let mut diagnostic =
             Diagnostic::new(span, format!("unknown {noun} `{name}`")).label("not declared");
         if self.unknown.len() <= SUGGESTIONS {
-            // They come from hash tables; of two that are equally near, the same is to be offered
-            // every time.
+            // They come from hash tables; sorting makes the choice between equally near names
+            // deterministic.
             let mut candidates = candidates(self);
             candidates.sort_unstable();
             if let Some(near) = nearest(name, candidates) {
@@ -329,7 +329,7 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    /// Reports a name that stands for something else than what is needed here.
+    /// Reports a name with another meaning than the one required here.
     pub(super) fn wrong_symbol(&mut self, name: &str, span: Span, needed: &str, hint: &str) {
         let Some((symbol, declared)) = self.symbols.declaration(name) else { return };
         let mut diagnostic =

@@ -1,4 +1,4 @@
-//! Operators and the conditional expression.
+//! Checks operators and conditional expressions.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Expr, ExprKind, Type};
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `==` and `!=`, of scalars of one type.
+    /// `==` and `!=`, for scalars of one type.
     fn comparison(
         &mut self,
         op: BinaryOp,
@@ -82,7 +82,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Two expressions of one type, each of which may tell the other what its `null` is.
+    /// Two expressions of one type; each may determine the type of a `null` in the other.
     fn alike(
         &mut self,
         left: &'a ast::Expr,
@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
         let first = self.value(first, want);
         let second = match (&first, want) {
             (Some(known), None) => self.value(second, Some(&known.ty.clone())),
-            // The first is wrong, so it is not known what a `null` would be.
+            // The first has an error, so the type of a `null` is unknown.
             (None, None) if second.kind == ast::ExprKind::Null => None,
             _ => self.value(second, want),
         };

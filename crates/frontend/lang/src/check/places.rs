@@ -1,4 +1,4 @@
-//! Places: variables, their parts, and what pointers point to.
+//! Checks places: variables, their parts, and targets of pointers.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Base, Expr, ExprKind, Place, Projection, RecordId, Type};
@@ -13,7 +13,7 @@ use super::types::aggregate;
 use crate::syntax::ast;
 
 impl<'a> Checker<'a> {
-    /// The place that an expression names.
+    /// The place that an expression denotes.
     pub(super) fn place(&mut self, expr: &'a ast::Expr) -> Option<Place> {
         let span = expr.span;
         match &expr.kind {
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
     fn field(&mut self, record: Place, field: &'a ast::Name, span: Span) -> Option<Place> {
         let Type::Record(id) = record.ty else {
             let name = self.name_of(&record.ty);
-            // Where the pointer is all that is written, it is not what has the type.
+            // If only the pointer is written, the type is that of its target.
             let is = match &record.base {
                 Base::Deref(pointer) if pointer.span == record.span => "this points to a value",
                 _ => "this is",
@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
         Some(Place { base: record.base, path, ty: ty?, span })
     }
 
-    /// The index and the type of a field, as far as that is known.
+    /// The index and the type of a field, if they are known.
     pub(super) fn field_of(
         &mut self,
         id: RecordId,
@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
         self.refuse(Diagnostic::new(field.span, message).label("no such field").hint(hint))
     }
 
-    /// What stands before a dot, or what that points to if it is a pointer.
+    /// The object before a dot, or its target if it is a pointer.
     pub(super) fn pointee_or_self(&mut self, expr: &'a ast::Expr) -> Option<Place> {
         use ast::ExprKind::{Deref, Field, Index, Name};
         let span = expr.span;
@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
         Some(Expr { kind: ExprKind::Load(place), ty, span: expr.span })
     }
 
-    /// A place that can be assigned, by whatever means.
+    /// A place to which a value can be assigned.
     pub(super) fn target(&mut self, expr: &'a ast::Expr) -> Option<Place> {
         if let ast::ExprKind::Name(name) = &expr.kind
             && self.constant_name(name).is_some()
@@ -261,7 +261,7 @@ impl<'a> Checker<'a> {
         self.refuse(diagnostic)
     }
 
-    /// Refuses a place that is an aggregate or an object where one number is needed.
+    /// Refuses an aggregate or an object where a number is required.
     fn one_number(&mut self, place: &Place, verb: &str) -> Option<()> {
         if place.ty.is_scalar() {
             return Some(());
@@ -294,7 +294,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// A mutex, or what a pointer to one points to.
+    /// A mutex, or the target of a pointer to one.
     pub(super) fn object_argument(
         &mut self,
         expr: &'a ast::Expr,
@@ -302,7 +302,7 @@ impl<'a> Checker<'a> {
         role: &str,
     ) -> Option<Place> {
         let place = match &expr.kind {
-            // `&m` for `m`, as one writes it in C.
+            // `&m` for `m`, as in C.
             ast::ExprKind::AddressOf(object) => self.place(object)?,
             _ => self.pointee_or_self(expr)?,
         };
@@ -320,7 +320,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What `pointer` points to.
+/// The target of `pointer`.
 fn deref(pointer: Expr, span: Span) -> Place {
     let Type::Pointer(pointee) = &pointer.ty else {
         unreachable!("only pointers are dereferenced")

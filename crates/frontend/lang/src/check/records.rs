@@ -1,4 +1,4 @@
-//! Record types: their fields, their sizes, and that none contains itself.
+//! Checks record types: their fields, their sizes, and that none contains itself.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{ObjectType, Record, RecordId, Type};
@@ -8,18 +8,18 @@ use preempt_system::text::grouped;
 use super::Checker;
 use super::names::RecordItem;
 
-/// The most cells that all shared variables together, or one record on the heap, may have.
+/// The most cells of all shared variables together, and of one heap record.
 pub(super) const MAX_SHARED_CELLS: u128 = 1_000_000;
-/// The most cells that the locals of one function may have.
+/// The most cells of the locals of one function.
 pub(super) const MAX_LOCAL_CELLS: u128 = 100_000;
 
-/// A record type, as far as it is known.
+/// A record type.
 pub(super) struct RecordType {
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
-    /// How many numbers it is made of; 0 until that is known.
+    /// The number of cells; 0 until it is known.
     cells: u128,
-    /// Whether an object is among its parts.
+    /// Whether it contains an object.
     has_objects: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Field {
 }
 
 impl RecordType {
-    /// For the program; `None` if something about it is wrong.
+    /// For the program; `None` if it has an error.
     pub(super) fn finish(self) -> Option<Record> {
         let fields = self
             .fields
@@ -43,7 +43,7 @@ impl RecordType {
 }
 
 impl<'a> Checker<'a> {
-    /// Finds the types of all fields, then the sizes of all records.
+    /// Determines the types of all fields, then the sizes of all records.
     pub(super) fn resolve_records(&mut self, items: &[RecordItem<'a>]) {
         // The names first: messages about the type of a field may need the name of any record.
         for item in items {
@@ -79,8 +79,8 @@ impl<'a> Checker<'a> {
         self.size_records(items);
     }
 
-    /// Sizes records after those that they contain. A record that contains itself is reported where
-    /// the search closes the circle; its size stays 0, so that nothing is said about it again.
+    /// Computes the sizes of records after those that they contain. A record that contains itself
+    /// is reported once; its size stays 0, so that nothing else is reported about it.
     fn size_records(&mut self, items: &[RecordItem<'a>]) {
         let parts: Vec<Vec<RecordId>> = self.records.iter().map(parts).collect();
         let mut seen = vec![false; items.len()];
@@ -140,7 +140,7 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    /// How many numbers a value of a type is made of; a channel has one more than it can hold.
+    /// The number of cells of a value of a type; a channel has one more than its capacity.
     pub(super) fn cells(&self, ty: &Type) -> u128 {
         match ty {
             Type::Record(id) => self.records[*id].cells,
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether an object is among the parts of a type, pointers aside.
+    /// Whether a type contains an object, not counting pointers.
     pub(super) fn has_objects(&self, ty: &Type) -> bool {
         match ty {
             Type::Record(id) => self.records[*id].has_objects,
@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The records that a record contains, pointers aside.
+/// The records that a record contains, not counting pointers.
 fn parts(record: &RecordType) -> Vec<RecordId> {
     let part = |mut ty: &Type| loop {
         match ty {
@@ -173,7 +173,7 @@ fn parts(record: &RecordType) -> Vec<RecordId> {
     record.fields.iter().filter_map(|field| part(field.ty.as_ref()?)).collect()
 }
 
-/// A number for a message, with a comma at every thousand.
+/// A number for a message, with thousands separators.
 pub(super) fn size(number: u128) -> String {
     if number > 1_000_000_000_000_000 {
         return "more than 10^15".into();

@@ -1,11 +1,11 @@
-//! Local variables: which are visible, what may be done with them.
+//! Local variables: their scopes and permitted uses.
 
 use std::collections::HashMap;
 
 use preempt_machine::program::{Local, LocalId, Type};
 use preempt_machine::source::Span;
 
-/// What a local variable is.
+/// The kind of a local variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Declared with `var`, or a parameter of a function.
@@ -18,46 +18,45 @@ pub(super) enum Role {
     Quantified,
 }
 
-/// Where an expression stands, and so what it may do.
+/// The context of an expression, which restricts its effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purity {
     /// Anything.
     Effects,
-    /// No effects; what asks for that, for the message: ``an `await` ``.
+    /// No effects; what requires that, for the message: ``an `await` ``.
     Pure(&'static str),
     /// No variables either.
     Constant,
 }
 
-/// What a function or a thread gives back.
+/// The result of a function or a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// No value.
     Nothing,
-    /// A value of this type, if that is known.
+    /// A value of this type, if it is known.
     Value(Option<Type>),
 }
 
-/// The variables of the function that is being translated, and what its statements need to know of
-/// it.
+/// The variables of the function that is being translated, and the context of its statements.
 pub(super) struct Frame<'a> {
-    /// All variables so far, also those whose scope has ended.
+    /// All variables so far, including those that are out of scope.
     variables: Vec<Variable>,
     /// The variables of each visible name, innermost last.
     visible: HashMap<&'a str, Vec<LocalId>>,
     /// The names of each open scope, innermost last.
     scopes: Vec<Vec<(&'a str, Span)>>,
-    /// What `return` gives.
+    /// The result of `return`.
     pub(super) outcome: Outcome,
-    /// How many loops are open.
+    /// The number of open loops.
     pub(super) loops: usize,
-    /// What the expression at hand may do.
+    /// The permitted effects of the current expression.
     pub(super) purity: Purity,
 }
 
 struct Variable {
     name: String,
-    /// `None` if its declaration has a mistake.
+    /// `None` if its declaration has an error.
     ty: Option<Type>,
     role: Role,
 }
@@ -92,8 +91,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Declares a variable in the innermost scope. Also where that already has the name: then the
-    /// place of the first declaration is given too, and the new one is what later uses mean.
+    /// Declares a variable in the innermost scope. If the name is already declared there, also
+    /// returns the span of the first declaration; later uses refer to the new one.
     pub(super) fn declare(
         &mut self,
         name: &'a str,
@@ -110,7 +109,7 @@ impl<'a> Frame<'a> {
         (local, first)
     }
 
-    /// The variable that a name means here.
+    /// The variable that a name refers to here.
     pub(super) fn find(&self, name: &str) -> Option<LocalId> {
         self.visible.get(name)?.last().copied()
     }
@@ -120,7 +119,7 @@ impl<'a> Frame<'a> {
         self.variables[local].ty.clone()
     }
 
-    /// What a variable is.
+    /// The kind of a variable.
     pub(super) fn role(&self, local: LocalId) -> Role {
         self.variables[local].role
     }

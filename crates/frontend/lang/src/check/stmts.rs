@@ -1,4 +1,4 @@
-//! Statements.
+//! Checks statements.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Block, Expr, Stmt, StmtKind, Type};
@@ -11,7 +11,7 @@ use super::types::aggregate;
 use crate::syntax::ast;
 
 impl<'a> Checker<'a> {
-    /// Translates a block, in a scope of its own. Statements with mistakes are left out.
+    /// Translates a block, in its own scope. Statements with errors are left out.
     pub(super) fn block(&mut self, block: &'a ast::Block) -> Block {
         self.frame.open();
         let stmts = block.stmts.iter().filter_map(|stmt| self.stmt(stmt)).collect();
@@ -117,8 +117,8 @@ impl<'a> Checker<'a> {
         Some(Stmt { kind: kind?, span, end: false })
     }
 
-    /// `var t: int = e;` The name is declared even if something is wrong, and only after its
-    /// initial value.
+    /// `var t: int = e;` The name is declared even if there is an error, and only after its initial
+    /// value was checked.
     fn declaration(
         &mut self,
         name: &'a ast::Name,

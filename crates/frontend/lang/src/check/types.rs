@@ -1,4 +1,4 @@
-//! Types: from what is written to what is meant, and back for messages.
+//! Checks types, and writes them for messages.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{ObjectType, Type};
@@ -9,7 +9,7 @@ use super::Checker;
 use super::names::Symbol;
 use crate::syntax::ast::{Expr, ExprKind, ObjectArg, RangeExpr, TypeExpr, TypeKind};
 
-/// The types that a name can be mistaken for.
+/// The types with which a name can be confused.
 const SIMPLE: [&str; 3] = ["int", "bool", "thread"];
 
 impl<'a> Checker<'a> {
@@ -70,7 +70,7 @@ impl<'a> Checker<'a> {
         Some(Type::Range { lo, hi: end - 1 })
     }
 
-    /// A constant range that must not be empty, and why not.
+    /// A constant range that must not be empty, and the reason.
     pub(super) fn nonempty_range(&mut self, range: &'a RangeExpr, why: &str) -> Option<(i64, i64)> {
         let (lo, end) = self.constant_range(range)?;
         if lo < end {
@@ -209,7 +209,7 @@ impl<'a> Checker<'a> {
         Some(ObjectType::Event { auto, set })
     }
 
-    /// Refuses what is not one number. `what` says who needs it: "a parameter is".
+    /// Refuses a type that is not scalar. `what` says what requires a scalar: "a parameter is".
     pub(super) fn scalar(&mut self, ty: &Type, span: Span, what: &str) -> Option<()> {
         if ty.is_scalar() {
             return Some(());
@@ -251,7 +251,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The word for a kind of objects.
+/// The keyword of a kind of objects.
 pub(super) fn noun(object: &ObjectType) -> &'static str {
     match object {
         ObjectType::Mutex => "mutex",
@@ -264,7 +264,7 @@ pub(super) fn noun(object: &ObjectType) -> &'static str {
     }
 }
 
-/// What a type that is not scalar is.
+/// The description of a type that is not scalar.
 pub(super) fn aggregate(ty: &Type) -> &'static str {
     match ty {
         Type::Record(_) => "a record",

@@ -1,10 +1,10 @@
-//! What may wait, choose or be more than one step inside of `atomic` and `init`.
+//! Checks what may block, choose or take more than one step inside `atomic` and `init`.
 //!
-//! An `atomic` block may wait only as its first action, and contains nothing that is more than one
-//! step; `init` neither waits nor chooses, and takes no lock, since it is not a thread that could
-//! release it. Calls do what the function does, so every function gets a summary: the least
-//! fixpoint over the call graph, found with a worklist. It grows along each call at most once for
-//! each of its five parts.
+//! An `atomic` block may block only in its first action, and contains nothing that takes more than
+//! one step. `init` neither blocks nor chooses, and acquires no lock, since it is not a thread that
+//! could release it. A call does what the function does, so every function gets a summary: the
+//! least fixpoint over the call graph, computed with a worklist. The summary grows along each call
+//! at most once for each of its five parts.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use preempt_machine::walk;
 use super::Checker;
 use super::actions::{Action, ActionKind, Effect, actions, atomics};
 
-/// Something that a function, or what it calls, does somewhere.
+/// An operation that a function, or one that it calls, performs somewhere.
 type Witness = (Effect, Span);
 
 /// What a call of a function may do.
@@ -24,14 +24,14 @@ type Witness = (Effect, Span);
 struct Summary {
     waits_first: Option<Witness>,
     waits_later: Option<Witness>,
-    /// It is more than one step, or a step of its own.
+    /// It takes more than one step, or is a step of its own.
     steps: Option<Witness>,
     chooses: Option<Witness>,
     holds: Option<Witness>,
 }
 
 impl Summary {
-    /// One more action of the function.
+    /// Adds an action of the function.
     fn add(&mut self, action: &Action, summaries: &[Summary]) {
         let done = match action.kind {
             ActionKind::Does(effect) => Summary::of(effect, action.span),
@@ -50,7 +50,7 @@ impl Summary {
         self.holds = self.holds.or(done.holds);
     }
 
-    /// Of a function that does nothing else.
+    /// The summary of a function that does nothing else.
     fn of(effect: Effect, span: Span) -> Summary {
         let witness = Some((effect, span));
         match effect {
@@ -87,7 +87,7 @@ fn summarise(all: &[Vec<Action>]) -> Vec<Summary> {
     summaries
 }
 
-/// Whether `init` starts a thread, itself or in what it calls.
+/// Whether `init` starts a thread, directly or in a call.
 pub(super) fn init_spawns(program: &Program) -> bool {
     let mut work: Vec<FunctionId> = program.init.into_iter().collect();
     let mut seen: HashSet<FunctionId> = work.iter().copied().collect();
@@ -103,7 +103,7 @@ pub(super) fn init_spawns(program: &Program) -> bool {
 }
 
 impl Checker<'_> {
-    /// Checks all `atomic` blocks and `init`. Functions with mistakes in their signatures are
+    /// Checks all `atomic` blocks and `init`. Functions with errors in their signatures are
     /// missing.
     pub(super) fn check_waits(&mut self, functions: &[Option<Function>], init: Option<FunctionId>) {
         let body = |function: &Option<Function>| {

@@ -1,4 +1,4 @@
-//! The syntax tree: what the parser saw, before names and types are known.
+//! The syntax tree, before names and types are resolved.
 
 pub use preempt_machine::program::{BinaryOp, UnaryOp};
 use preempt_machine::source::Span;
@@ -13,18 +13,18 @@ pub struct File {
 /// An identifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// Its letters.
+    /// Its text.
     pub text: String,
-    /// Its place.
+    /// Its span.
     pub span: Span,
 }
 
 /// A declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What is declared.
+    /// Its kind.
     pub kind: ItemKind,
-    /// Its place, from its first word to its end.
+    /// Its span.
     pub span: Span,
 }
 
@@ -53,7 +53,7 @@ pub enum ItemKind {
     Invariant { name: Option<Name>, condition: Expr },
 }
 
-/// One name of an object declaration with its array dimensions.
+/// A name of an object declaration, with its array dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declarator {
     /// The name.
@@ -71,20 +71,20 @@ pub struct RangeExpr {
     pub hi: Box<Expr>,
     /// Written with `..=`.
     pub inclusive: bool,
-    /// Its place.
+    /// Its span.
     pub span: Span,
 }
 
 /// A type as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeExpr {
-    /// Its form.
+    /// Its kind.
     pub kind: TypeKind,
-    /// Its place.
+    /// Its span.
     pub span: Span,
 }
 
-/// The forms of types.
+/// The kinds of types.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypeKind {
     /// `int`, `bool`, `thread`, or the name of an enum or record.
@@ -96,17 +96,17 @@ pub enum TypeKind {
     /// `*T`
     Pointer(Box<TypeExpr>),
     /// `mutex`, `rwlock`, `condvar`, `semaphore(3)`, `event(auto, set)`, `barrier(2)`, `channel(4,
-    /// int)`: the word and what stands in the parentheses.
+    /// int)`: the keyword and the arguments in parentheses.
     Object(String, Vec<ObjectArg>),
 }
 
-/// What may stand in the parentheses of an object type.
+/// An argument of an object type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectArg {
     /// A number, or a word such as `auto`.
     Expr(Expr),
-    /// The element type of a channel, where it cannot be read as an expression (`int`, `bool`,
-    /// `[…]`, `*T`, a range).
+    /// The element type of a channel that is not also an expression (`int`, `bool`, `[…]`, `*T`, a
+    /// range).
     Type(TypeExpr),
 }
 
@@ -115,17 +115,16 @@ pub enum ObjectArg {
 pub struct Block {
     /// The statements.
     pub stmts: Vec<Stmt>,
-    /// Its place, braces included.
+    /// Its span, including the braces.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it does.
+    /// Its kind.
     pub kind: StmtKind,
-    /// Its place. For a statement with blocks, only its head (`while e`): that is what a trace
-    /// shows.
+    /// Its span. For a statement with blocks, that of its head (`while e`), which traces show.
     pub span: Span,
 }
 
@@ -181,31 +180,31 @@ pub enum StmtKind {
 pub struct Arm {
     /// The patterns; none for `_`.
     pub patterns: Vec<Pattern>,
-    /// What to do.
+    /// The block.
     pub body: Block,
-    /// The place of the patterns.
+    /// The span of the patterns.
     pub span: Span,
 }
 
 /// A pattern: a constant expression (a number, `true`, a variant, a constant) or a range of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// One value.
+    /// A single value.
     Value(Expr),
-    /// Several.
+    /// A range.
     Range(RangeExpr),
 }
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its form.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Its place.
+    /// Its span.
     pub span: Span,
 }
 
-/// The forms of expressions.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// `42`
@@ -242,8 +241,8 @@ pub enum ExprKind {
     New(Name, Vec<(Name, Expr)>),
     /// `choose(a..b)`
     Choose(RangeExpr),
-    /// `all(i in 0..N: e)`, `any(…)`, `count(…)`: the word, the variable, its range, the body.
+    /// `all(i in 0..N: e)`, `any(…)`, `count(…)`: the keyword, the variable, its range, the body.
     Quantifier(Name, Name, RangeExpr, Box<Expr>),
-    /// What the parser put where it could not read an expression; a diagnostic has been given.
+    /// A placeholder for an expression that could not be parsed; a diagnostic was reported.
     Error,
 }

@@ -1,19 +1,19 @@
-//! From text to tokens. Every text has tokens: what is no token gives a diagnostic, and lexing goes
-//! on behind it.
+//! The lexer. Every text has tokens: a character that does not start a token is reported, and
+//! lexing continues after it.
 //!
-//! To spare the parser follow-up errors, something that was clearly meant as a token becomes that
-//! token (`≤` is read as `<=`); other faulty words and literals become [`TokenKind::Bad`], which
-//! the parser takes for anything without a word.
+//! To avoid follow-up errors in the parser, something that was clearly meant as a token becomes
+//! that token (`≤` is read as `<=`). Other invalid words and literals become [`TokenKind::Bad`],
+//! which the parser accepts anywhere without a report.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::source::Span;
 
 use super::token::{Keyword, Punct, Token, TokenKind};
 
-/// The largest number that may be written: with a minus before it, the least `int`.
+/// The greatest number that may be written: with a minus sign it is the least `int`.
 const MAX_NUMBER: i64 = 1 << 31;
 
-/// The tokens of a text, [`TokenKind::End`] last, and what is wrong with it.
+/// The tokens of a text, with [`TokenKind::End`] last, and its lexical errors.
 pub fn lex(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer =
         Lexer { text, at: 0, line_begun: false, tokens: Vec::new(), diagnostics: Vec::new() };
@@ -23,9 +23,9 @@ pub fn lex(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
 
 struct Lexer<'a> {
     text: &'a str,
-    /// The byte that is next; always on a character boundary.
+    /// The offset of the next byte; always on a character boundary.
     at: usize,
-    /// Whether a token has been seen in this line.
+    /// Whether there was a token in this line.
     line_begun: bool,
     tokens: Vec<Token>,
     diagnostics: Vec<Diagnostic>,
@@ -69,7 +69,7 @@ impl<'a> Lexer<'a> {
         self.rest().chars().next()
     }
 
-    /// Moves to the first character that is not `wanted`; gives what was passed.
+    /// Moves to the first character that is not `wanted` and returns the skipped text.
     fn take(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let taken = &rest[..rest.find(|c| !wanted(c)).unwrap_or(rest.len())];
@@ -112,7 +112,7 @@ impl<'a> Lexer<'a> {
                     return;
                 }
             } else if let Some(next) = rest.chars().next() {
-                // A token behind a comment of several lines is the first of its line.
+                // A token after a comment of several lines is the first of its line.
                 self.line_begun &= next != '\n';
                 self.at += next.len_utf8();
             } else {
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `'…'`, which is nothing here.
+    /// `'…'`, which has no meaning here.
     fn quoted(&mut self) {
         let start = self.at;
         self.at += 1;
@@ -174,7 +174,7 @@ impl<'a> Lexer<'a> {
         if self.peek() == Some('\'') {
             self.at += 1;
         } else {
-            // A lone quote, as in an identifier `x'`: the rest of the line may be sound.
+            // A lone quote, as in an identifier `x'`: the rest of the line may be valid.
             self.at = start + 1;
         }
         self.complain(
@@ -261,7 +261,7 @@ impl<'a> Lexer<'a> {
             return self.complain(start, message, "", "replace it by an ordinary blank");
         }
         self.at += found.len_utf8();
-        // A run of the same character, or of anything outside ASCII, is one mistake.
+        // A run of the same character, or of characters outside ASCII, is one error.
         self.take(|c| c == found || !found.is_ascii() && !c.is_ascii() && !c.is_whitespace());
         let run = &self.text[start..self.at];
         let message = match found {
@@ -296,7 +296,7 @@ fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// The sign that a character of mathematics or of a word processor stands for.
+/// The sign for a mathematical or typographical character.
 fn lookalike(c: char) -> Option<Punct> {
     Some(match c {
         '≤' => Punct::LtEq,
@@ -312,14 +312,14 @@ fn lookalike(c: char) -> Option<Punct> {
         '−' | '–' => Punct::Minus,
         '×' | '·' => Punct::Star,
         '÷' => Punct::Slash,
-        // The Greek question mark and the full-width semicolon and comma.
+        // The Greek question mark, and the full-width semicolon and comma.
         '\u{37e}' | '\u{ff1b}' => Punct::Semi,
         '\u{ff0c}' => Punct::Comma,
         _ => return None,
     })
 }
 
-/// What an escaped character of a text stands for.
+/// The character of an escape sequence in a string literal.
 fn unescaped(escaped: char) -> Option<char> {
     match escaped {
         '"' | '\\' => Some(escaped),
@@ -328,7 +328,7 @@ fn unescaped(escaped: char) -> Option<char> {
     }
 }
 
-/// The letters that a text literal, quotes included, stands for.
+/// The text of a string literal, given with its quotes.
 pub(super) fn unquote(literal: &str) -> String {
     let inner = literal.strip_prefix('"').unwrap_or(literal);
     let inner = inner.strip_suffix('"').unwrap_or(inner);
@@ -345,7 +345,7 @@ pub(super) fn unquote(literal: &str) -> String {
     text
 }
 
-/// The literal that stands for these letters, quotes included.
+/// The string literal of a text, with quotes.
 pub(super) fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

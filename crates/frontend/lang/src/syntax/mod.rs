@@ -1,7 +1,8 @@
 //! From text to the syntax tree and back: [`lexer`], [`parser`], [`print`](mod@print).
 //!
-//! The parser never fails: for any text it gives the tree of what it understood and diagnostics for
-//! the rest. A tree without diagnostics is complete; names and types are not looked at here.
+//! The parser never fails: for any text it returns a tree of the parts that it understood, and
+//! diagnostics for the rest. A tree without diagnostics is complete; names and types are not
+//! checked here.
 
 #[expect(missing_docs, reason = "the fields of a variant are explained by the example in its doc")]
 pub mod ast;

@@ -1,22 +1,22 @@
-//! The strength of the operators: what the parser and the printer agree on.
+//! The precedence of operators, for the parser and the printer.
 
 use super::ast::BinaryOp;
 
-/// How strongly an operator binds; more is stronger.
+/// A precedence; operators with a greater one bind more tightly.
 pub(super) type Strength = u8;
 
-/// The strength of the weakest operator between operands.
+/// The precedence of the loosest infix operator.
 pub(super) const WEAKEST: Strength = 1;
-/// The strength of the signs before an operand.
+/// The precedence of prefix operators.
 pub(super) const PREFIX: Strength = 10;
-/// The strength of indices, selections and calls, and of what needs no parentheses anywhere.
+/// The precedence of indexing, selection and calls, and of expressions that never need parentheses.
 pub(super) const POSTFIX: Strength = 11;
 
-/// What the text shows of an operator only by where parentheses are needed.
+/// Properties of an operator that show only in where parentheses are needed.
 pub(super) trait Precedence {
-    /// How strongly it binds its operands.
+    /// Its precedence.
     fn strength(self) -> Strength;
-    /// Whether it compares; comparisons are not chained.
+    /// Whether it is a comparison; comparisons cannot be chained.
     fn is_comparison(&self) -> bool;
 }
 

@@ -2,17 +2,17 @@
 //!
 //! # Errors
 //!
-//! A function that cannot go on reports a diagnostic and returns `Reported`, which is the proof
-//! that it did. The error travels up to the nearest list of statements or declarations; there the
-//! parser skips to a place where the next one probably begins. Two things keep one mistake from
-//! giving several messages: nothing is reported twice at one token, and nothing at a token of which
-//! the lexer has complained.
+//! A function that cannot continue reports a diagnostic and returns `Reported`, which is the proof
+//! that it did. The error propagates to the nearest list of statements or declarations; there the
+//! parser skips to a token at which the next one probably starts. Two rules keep one mistake from
+//! causing several messages: nothing is reported twice at one token, and nothing at a token that
+//! the lexer reported.
 //!
-//! # Bounds
+//! # Limits
 //!
-//! The tree is walked recursively by everybody, so its height is bounded here, once: at most
-//! [`MAX_NESTING`] levels of anything that nests, and at most [`MAX_OPERATORS`] operators on the
-//! way from the top of an expression to a leaf. More gives a diagnostic.
+//! All users of the tree walk it recursively, so its height is limited here, once: at most
+//! [`MAX_NESTING`] levels of nested constructs, and at most [`MAX_OPERATORS`] operators on the path
+//! from the root of an expression to a leaf. Beyond that a diagnostic is reported.
 
 mod compound;
 mod exprs;
@@ -30,15 +30,13 @@ use super::ast::{File, Name};
 use super::lexer::lex;
 use super::token::{Punct, Token, TokenKind};
 
-/// How deep blocks, parentheses, signs before an operand, types and `else if` may nest.
+/// The most levels of nested blocks, parentheses, prefix operators, types and `else if`.
 pub const MAX_NESTING: usize = 100;
 
-/// How many operators, indices and selections may stand on one way from the top of an expression to
-/// a leaf.
+/// The most operators, indices and selections on the path from the root of an expression to a leaf.
 pub const MAX_OPERATORS: usize = 250;
 
-/// The syntax tree of a text and what is wrong with it, in the order of the places. Without
-/// diagnostics the tree is complete.
+/// The syntax tree of a text and its errors, sorted by span. Without errors the tree is complete.
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let (tokens, complaints) = lex(&source.text);
     let mut parser = Parser {
@@ -57,7 +55,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     (file, parser.diagnostics.into_sorted())
 }
 
-/// A diagnostic has been given.
+/// A diagnostic was reported.
 #[derive(Clone, Copy, Debug)]
 struct Reported;
 
@@ -69,18 +67,18 @@ struct Parser<'s> {
     tokens: Vec<Token>,
     /// The index of the current token.
     at: usize,
-    /// How many levels the current token is nested.
+    /// The nesting level of the current token.
     nesting: usize,
-    /// At least the height of what has been read of the current expression, in the terms of
-    /// [`MAX_OPERATORS`]; of the operands of an operator and of the elements of a list, the highest
+    /// An upper bound of the height of the current expression so far, as counted by
+    /// [`MAX_OPERATORS`]. Of the operands of an operator and of the elements of a list, the highest
     /// counts.
     operators: usize,
     diagnostics: Diagnostics,
-    /// The token at which the last diagnostic was given.
+    /// The token at which the last diagnostic was reported.
     last_report: Option<usize>,
-    /// A bound has been passed: the rest of the file is not read, and nothing more is reported.
+    /// A limit was exceeded: the rest of the file is not read, and nothing more is reported.
     given_up: bool,
-    /// The first block of the current declaration whose braces stand in different columns: `{` and
+    /// The first block of the current declaration whose braces are in different columns: `{` and
     /// `}`. If a `}` turns out to be missing, it probably belongs there.
     misaligned: Option<(Span, Span)>,
 }
@@ -94,12 +92,12 @@ impl Parser<'_> {
         self.token().kind
     }
 
-    /// The token `ahead` places further on.
+    /// The token `ahead` positions after the current one.
     fn ahead(&self, ahead: usize) -> TokenKind {
         self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].kind
     }
 
-    /// The text of the token `ahead` places further on.
+    /// The text of the token `ahead` positions after the current one.
     fn word_ahead(&self, ahead: usize) -> &str {
         self.source.slice(self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].span)
     }
@@ -109,7 +107,7 @@ impl Parser<'_> {
         self.word_ahead(0)
     }
 
-    /// The place of the token before the current one.
+    /// The span of the token before the current one.
     fn previous(&self) -> Span {
         self.at.checked_sub(1).map_or(Span::default(), |before| self.tokens[before].span)
     }
@@ -127,26 +125,26 @@ impl Parser<'_> {
         self.ahead(ahead) == kind.into()
     }
 
-    /// Whether the current token is a name with these letters: a word that is special here and not
+    /// Whether the current token is a name with this text: a word with a meaning here that is not
     /// reserved.
     fn is_word(&self, word: &str) -> bool {
         self.kind() == TokenKind::Name && self.word() == word
     }
 
-    /// Moves to the next token; at the end of the file, stays there. Gives the place of the token
-    /// that was passed.
+    /// Moves to the next token, except at the end of the file. Returns the span of the token that
+    /// was passed.
     fn bump(&mut self) -> Span {
         let span = self.token().span;
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         span
     }
 
-    /// Passes the token if it is there.
+    /// Skips the token if it is there.
     fn eat(&mut self, kind: impl Into<TokenKind>) -> Option<Span> {
         self.is(kind).then(|| self.bump())
     }
 
-    /// Passes the token, which the caller has seen.
+    /// Skips the token, which the caller has seen.
     fn take(&mut self, kind: impl Into<TokenKind>) -> Span {
         debug_assert!(self.is(kind), "the caller has seen the token");
         self.bump()
@@ -163,7 +161,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of a place for a hint, unless it is too long for one.
+    /// The text of a span for a hint, unless it is too long.
     fn short(&self, span: Span) -> &str {
         let text = self.source.slice(span);
         if text.len() > 40 || text.contains('\n') { "…" } else { text }
@@ -177,14 +175,14 @@ impl Parser<'_> {
         Reported
     }
 
-    /// Reports that `wanted` should stand here, in place of the current token.
+    /// Reports that `wanted` is expected instead of the current token.
     fn expected(&mut self, wanted: &str) -> Diagnostic {
         let found = self.found();
         Diagnostic::new(self.token().span, format!("expected {wanted}, found {found}"))
             .label(format!("expected {wanted}"))
     }
 
-    /// Passes the sign; `after` what it must stand is said in the message.
+    /// Skips the sign; the message says `after` what it is expected.
     fn expect(&mut self, punct: Punct, after: &str) -> Parsed<Span> {
         if let Some(span) = self.eat(punct) {
             return Ok(span);
@@ -194,7 +192,7 @@ impl Parser<'_> {
         Err(self.report(Diagnostic::new(self.token().span, message).label(label)))
     }
 
-    /// Passes the name of `what` (a variable, say).
+    /// Skips the name of `what`, such as "a variable".
     fn name(&mut self, what: &str) -> Parsed<Name> {
         let token = self.token();
         match token.kind {
@@ -222,7 +220,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What `parse` gives, one level deeper.
+    /// The result of `parse`, one level deeper.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting == MAX_NESTING {
             let message = format!("nested more than {MAX_NESTING} levels deep");
@@ -237,7 +235,7 @@ impl Parser<'_> {
         parsed
     }
 
-    /// Counts one operator more in the current expression.
+    /// Counts an operator of the current expression.
     fn count_operator(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > MAX_OPERATORS {
@@ -250,10 +248,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reports, and leaves the rest of the file unread: behind a bound nothing sensible can be
-    /// said.
+    /// Reports, and skips the rest of the file: after a limit was exceeded, further errors would be
+    /// spurious.
     fn give_up(&mut self, diagnostic: Diagnostic) -> Reported {
-        // In any case, or the rest would be missing without a word.
+        // Unconditionally, or the rest would be missing without a report.
         self.last_report = None;
         let reported = self.report(diagnostic);
         self.given_up = true;
@@ -261,8 +259,8 @@ impl Parser<'_> {
         reported
     }
 
-    /// Elements separated by commas, up to and with `close`; a comma may stand behind the last.
-    /// `open` is the place of the opening sign, which has been passed.
+    /// Elements separated by commas, up to and including `close`; a trailing comma is allowed.
+    /// `open` is the span of the opening sign, which was skipped.
     fn list<T>(
         &mut self,
         open: Span,

@@ -1,8 +1,8 @@
-//! From the syntax tree back to text, in one canonical form.
+//! Prints the syntax tree in one canonical form.
 //!
-//! What is printed parses to the same tree, up to places. Comments and needless parentheses are not
-//! in the tree, so they are lost. Trees that no text has (a number below zero, a name that is
-//! reserved) print as something similar.
+//! The printed text parses to the same tree, except for spans. Comments and redundant parentheses
+//! are not in the tree, so they are lost. Trees that no text has (a negative number literal, a
+//! reserved name) are printed as something similar.
 
 mod exprs;
 mod stmts;
@@ -23,7 +23,7 @@ pub fn print(file: &File) -> String {
 
 struct Printer {
     text: String,
-    /// How many blocks the current line is in.
+    /// The indentation of the current line, in blocks.
     depth: usize,
 }
 
@@ -35,7 +35,7 @@ impl Printer {
         self.text.push('\n');
     }
 
-    /// `head { … }`, where the block may go on a line that has begun.
+    /// `head { … }`, on a line that may have been started.
     fn block(&mut self, head: &str, block: &Block) {
         self.line(&format!("{head}{{"));
         self.body(block);

@@ -2,15 +2,15 @@
 
 use preempt_machine::source::Span;
 
-/// A token and where it stands.
+/// A token and its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Its place.
+    /// Its span.
     pub span: Span,
-    /// Whether only blanks and comments stand before it in its line. The grammar ignores lines;
-    /// error recovery does not.
+    /// Whether only blanks and comments precede it in its line. The grammar ignores lines; error
+    /// recovery does not.
     pub first_on_line: bool,
 }
 
@@ -19,15 +19,15 @@ pub struct Token {
 pub enum TokenKind {
     /// A word that is not reserved.
     Name,
-    /// A reserved word.
+    /// A keyword.
     Keyword(Keyword),
     /// A sign.
     Punct(Punct),
-    /// A number, at most 2³¹: with a minus before it, the least `int`.
+    /// A number, at most 2³¹: with a minus sign that is the least `int`.
     Number(i64),
-    /// A text in double quotes.
+    /// A string in double quotes.
     Text,
-    /// Something of which the lexer has complained already.
+    /// An invalid token, which the lexer has reported.
     Bad,
     /// The end of the file: the last token, exactly once.
     End,
@@ -45,7 +45,7 @@ impl From<Punct> for TokenKind {
     }
 }
 
-/// An enum of fixed spellings, with the list of all and the spelling of each.
+/// Defines an enum of fixed spellings, with the list of all and the spelling of each.
 macro_rules! spellings {
     ($(#[$doc:meta])* $name:ident, $all:ident { $($variant:ident $text:literal)* }) => {
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! Statements with blocks that have more than a word before them: `if`, `for`, `match`, `choose`.
+//! Statements with blocks and more than a keyword before them: `if`, `for`, `match`, `choose`.
 
 use preempt_machine::diagnostic::Diagnostic;
 
@@ -7,7 +7,7 @@ use crate::syntax::ast::{Arm, Block, Expr, ExprKind, Pattern, Stmt, StmtKind};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 
 impl Parser<'_> {
-    /// The condition of a statement with a block. If it cannot be read, the block still can.
+    /// The condition of a statement with a block. If it cannot be parsed, the block still can.
     pub(super) fn head(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.token().span;
         if self.is(Punct::OpenBrace) {
@@ -98,7 +98,7 @@ impl Parser<'_> {
                 Ok(arm) => arms.push(arm),
                 Err(Reported) => self.skip_statement(before),
             }
-            // Habit puts a comma between arms; it does no harm.
+            // A comma between arms is tolerated.
             self.eat(Punct::Comma);
             if self.at == before {
                 self.bump();

@@ -1,5 +1,5 @@
-//! Expressions. Operators are climbed by their strength with a stack of our own, so only what nests
-//! in the text nests in our recursion.
+//! Expressions, by precedence climbing with an explicit stack, so that the recursion is only as
+//! deep as the nesting of the text.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::source::Span;
@@ -16,7 +16,7 @@ impl Parser<'_> {
         self.inner_expr()
     }
 
-    /// An expression where no assignment can follow.
+    /// An expression that no assignment can follow.
     fn inner_expr(&mut self) -> Parsed<Expr> {
         let expr = self.binary(WEAKEST)?;
         if !matches!(self.kind(), TokenKind::Punct(Punct::Eq | Punct::ColonEq)) {
@@ -32,7 +32,7 @@ impl Parser<'_> {
         Ok(binary_expr(expr, BinaryOp::Eq, right))
     }
 
-    /// An end of a range, or what stands left of an assignment: anything but `=` may follow it.
+    /// An end of a range, or the left side of an assignment: anything but `=` may follow it.
     pub(super) fn bound(&mut self) -> Parsed<Expr> {
         self.binary(WEAKEST)
     }
@@ -43,15 +43,15 @@ impl Parser<'_> {
         self.binary(BinaryOp::BitXor.strength())
     }
 
-    /// Operands with operators at least as strong as `min` between them. Every expression inside of
-    /// another one passes here, so this is where its level is counted.
+    /// Operands with operators of at least precedence `min` between them. Every nested expression
+    /// passes here, so this is where its level is counted.
     fn binary(&mut self, min: Strength) -> Parsed<Expr> {
         self.nested(|parser| parser.climb(min))
     }
 
     fn climb(&mut self, min: Strength) -> Parsed<Expr> {
-        // Left operands that wait for their right ones, with their heights; strengths increase from
-        // bottom to top.
+        // Left operands that wait for their right ones, with their heights; precedences increase
+        // from bottom to top.
         let mut waiting: Vec<(Expr, BinaryOp, usize)> = Vec::new();
         let before = self.operators;
         loop {
@@ -85,13 +85,13 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator at the current token; if it is one of another language, what to write instead.
+    /// The operator at the current token; if it belongs to another language, also the replacement.
     fn operator(&self) -> Option<(BinaryOp, Option<&'static str>)> {
         match self.kind() {
-            // An arm of a `match`, which has lost its `match`.
+            // An arm of a `match` whose `match` is missing.
             TokenKind::Punct(Punct::FatArrow) if self.is_ahead(1, Punct::OpenBrace) => None,
             TokenKind::Punct(punct) => hints::binary(punct),
-            // On a new line it is rather the beginning of a statement.
+            // On a new line it more likely starts a statement.
             TokenKind::Name if !self.token().first_on_line && !self.is_ahead(1, Punct::Eq) => {
                 hints::word(self.word())
             }
@@ -114,7 +114,7 @@ impl Parser<'_> {
         self.report(diagnostic.related(left.span, "this is already a bool"));
     }
 
-    /// An operand with the signs before it.
+    /// An operand with its prefix operators.
     fn unary(&mut self) -> Parsed<Expr> {
         let punct = match self.kind() {
             TokenKind::Punct(punct) => punct,
@@ -153,7 +153,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A primary expression with the indices, selections and calls behind it.
+    /// A primary expression with the indices, selections and calls after it.
     fn postfix(&mut self) -> Parsed<Expr> {
         let mut expr = self.primary()?;
         loop {
@@ -177,7 +177,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.f` or `.m(…)` behind `object`.
+    /// `.f` or `.m(…)` after `object`.
     fn selection(&mut self, object: Expr) -> Parsed<ExprKind> {
         self.take(Punct::Dot);
         let name = self.name("a field or method")?;
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Ok(ExprKind::Method(Box::new(object), name, args))
     }
 
-    /// What cannot stand behind an operand, but does in other languages.
+    /// Suffixes that exist only in other languages.
     fn foreign_postfix(&mut self, punct: Punct, operand: &Expr) -> Option<Reported> {
         let text = self.short(operand.span);
         let (message, hint) = match punct {
@@ -216,7 +216,7 @@ impl Parser<'_> {
         Some(self.report(Diagnostic::new(self.token().span, message).hint(hint)))
     }
 
-    /// An operand without signs and operators.
+    /// An operand without operators.
     fn primary(&mut self) -> Parsed<Expr> {
         let start = self.token().span;
         let kind = match self.kind() {
@@ -230,8 +230,8 @@ impl Parser<'_> {
                 let open = self.bump();
                 let inner = self.inner_expr()?;
                 self.closing(Punct::CloseParen, open)?;
-                // The parentheses belong to its place, or the places of what is built from it would
-                // be torn.
+                // The parentheses belong to its span, or the spans of expressions built from it
+                // would be torn.
                 inner.kind
             }
             TokenKind::Punct(Punct::OpenBracket) => {
@@ -246,7 +246,7 @@ impl Parser<'_> {
                 while self.is(TokenKind::Bad) {
                     self.bump();
                 }
-                // It may have been meant as a sign before an operand.
+                // It may have been meant as a prefix operator.
                 if self.begins_operand(0) {
                     return self.primary();
                 }
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.since(start) })
     }
 
-    /// Whether a word or a number stands `ahead` tokens further on, in the same line.
+    /// Whether a word or a number is `ahead` tokens after the current one, in the same line.
     fn begins_operand(&self, ahead: usize) -> bool {
         let token = self.tokens[(self.at + ahead).min(self.tokens.len() - 1)];
         let begins = matches!(
@@ -272,7 +272,7 @@ impl Parser<'_> {
         begins && !token.first_on_line
     }
 
-    /// An expression that begins with a name.
+    /// An expression that starts with a name.
     fn named(&mut self) -> Parsed<ExprKind> {
         let word = self.word();
         if word == "new" && self.is_ahead(1, TokenKind::Name) {
@@ -291,14 +291,14 @@ impl Parser<'_> {
         Ok(ExprKind::Name(name.text))
     }
 
-    /// Whether `i in`, or what was meant as that, stands `ahead` tokens further on.
+    /// Whether `i in`, or something meant as that, is `ahead` tokens after the current one.
     fn binds(&self, ahead: usize) -> bool {
         let follows = self.ahead(ahead + 1);
         let binds = [Keyword::In.into(), Punct::Colon.into(), Punct::Eq.into()].contains(&follows);
         binds && self.is_ahead(ahead, TokenKind::Name)
     }
 
-    /// An expression that begins with a reserved word.
+    /// An expression that starts with a keyword.
     fn keyword_expr(&mut self, word: Keyword) -> Parsed<ExprKind> {
         match word {
             Keyword::True | Keyword::False | Keyword::Null => {

@@ -1,11 +1,10 @@
-//! What signs mean between operands, and the words and signs of other languages with what to write
-//! instead.
+//! The meaning of signs between operands, and the words and signs of other languages with their
+//! replacements.
 
 use crate::syntax::ast::BinaryOp;
 use crate::syntax::token::{Keyword, Punct};
 
-/// The operator between operands that a sign stands for; for a sign of another language, also what
-/// to write instead.
+/// The infix operator that a sign denotes; for a sign of another language, also the replacement.
 pub(super) fn binary(punct: Punct) -> Option<(BinaryOp, Option<&'static str>)> {
     let op = match punct {
         Punct::OrOr => BinaryOp::Or,
@@ -44,7 +43,7 @@ fn foreign(punct: Punct) -> Option<(BinaryOp, &'static str)> {
     })
 }
 
-/// The operator that a word stands for in other languages, and what to write here.
+/// The operator that a word denotes in other languages, and the replacement.
 pub(super) fn word(word: &str) -> Option<(BinaryOp, Option<&'static str>)> {
     Some(match word {
         "and" => (BinaryOp::And, Some("write `&&`")),
@@ -74,8 +73,8 @@ pub(super) fn assignment(punct: Punct) -> Option<BinaryOp> {
     })
 }
 
-/// What to write for a word with which declarations begin in other languages, and the word that
-/// then fits its place.
+/// The replacement of a word that starts declarations in other languages, and the keyword that it
+/// stands for.
 pub(super) fn item_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
     Some(match word {
         "let" | "global" | "shared" | "static" | "mut" | "volatile" => {
@@ -112,8 +111,8 @@ pub(super) fn item_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
     })
 }
 
-/// What to write for a word with which statements begin in other languages, and the word that then
-/// fits its place.
+/// The replacement of a word that starts statements in other languages, and the keyword that it
+/// stands for.
 pub(super) fn stmt_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
     let hint = match word {
         "let" | "local" => {

@@ -8,7 +8,7 @@ use super::{Parsed, Parser, Reported, hints};
 use crate::syntax::ast::{Declarator, Expr, File, Item, ItemKind, Name, TypeExpr};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 
-/// The words with which declarations begin.
+/// The keywords that start declarations.
 const ITEM_WORDS: &[&str] = &[
     "atomic",
     "barrier",
@@ -46,7 +46,7 @@ impl Parser<'_> {
         File { items }
     }
 
-    /// Whether a declaration begins here.
+    /// Whether a declaration starts here.
     pub(super) fn at_item(&self) -> bool {
         match self.kind() {
             TokenKind::Keyword(word) => {
@@ -129,7 +129,7 @@ impl Parser<'_> {
         Ok(ItemKind::Var { atomic: atomic.is_some(), name, ty, init })
     }
 
-    /// `x: int = 3`, where the type, the value or both may be left out.
+    /// `x: int = 3`; the type, the value or both may be missing.
     pub(super) fn variable(&mut self) -> Parsed<(Name, Option<TypeExpr>, Option<Expr>)> {
         let declared = matches!(self.kind(), TokenKind::Keyword(_) | TokenKind::Name)
             && (self.is_ahead(1, TokenKind::Name)
@@ -308,8 +308,8 @@ impl Parser<'_> {
         Ok(ItemKind::Invariant { name, condition })
     }
 
-    /// Reports what begins no declaration; if a reserved word was clearly meant, it stands there
-    /// then.
+    /// Reports a token that does not start a declaration; if a keyword was clearly meant, replaces
+    /// the token by it.
     fn unknown_item(&mut self) -> Parsed<Keyword> {
         let (word, span) = (self.word(), self.token().span);
         if self.is(Punct::CloseBrace) {

@@ -1,4 +1,4 @@
-//! How the parser goes on behind a mistake.
+//! Error recovery: how the parser continues after an error.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::source::Span;
@@ -6,17 +6,17 @@ use preempt_machine::source::Span;
 use super::{Parsed, Parser, Reported};
 use crate::syntax::token::{Keyword, Punct, Token, TokenKind};
 
-/// The brackets that are open, as the signs that close them.
+/// The open brackets, as the signs that close them.
 #[derive(Default)]
 struct Brackets {
     open: Vec<Punct>,
-    /// How many of them are braces. Only braces hold statements; the other brackets do not reach
-    /// beyond one.
+    /// The number of braces among them. Only braces contain statements; other brackets do not
+    /// extend beyond one.
     braces: usize,
 }
 
 impl Brackets {
-    /// Those that are open behind `tokens`.
+    /// The brackets that are open after `tokens`.
     fn behind(tokens: &[Token]) -> Brackets {
         let mut brackets = Brackets::default();
         tokens.iter().for_each(|token| brackets.pass(token.kind));
@@ -32,7 +32,7 @@ impl Brackets {
                 self.open.push(Punct::CloseBrace);
                 self.braces += 1;
             }
-            // A brace closes whatever was forgotten inside of it.
+            // A brace closes all brackets that were left open inside.
             Punct::CloseBrace if self.braces > 0 => {
                 while self.open.pop().is_some_and(|closing| closing != Punct::CloseBrace) {}
                 self.braces -= 1;
@@ -45,10 +45,10 @@ impl Brackets {
 }
 
 impl Parser<'_> {
-    /// The `;` behind `what`. If it is missing and the next statement visibly begins, that is all
-    /// that is wrong.
+    /// The `;` after `what`. If it is missing and the next statement clearly starts, that is the
+    /// only error.
     pub(super) fn semicolon(&mut self, what: &str) -> Parsed<()> {
-        // The lexer has complained of something that may have swallowed the `;`.
+        // The lexer reported something that may have swallowed the `;`.
         let swallowed = self.at > 0 && self.tokens[self.at - 1].kind == TokenKind::Bad;
         if self.eat(Punct::Semi).is_some() || swallowed {
             return Ok(());
@@ -62,7 +62,7 @@ impl Parser<'_> {
         Err(self.report(Diagnostic::new(self.token().span, message).label("expected `;`")))
     }
 
-    /// Whether a new statement or declaration seems to begin here, or a block to end.
+    /// Whether a statement or declaration seems to start here, or a block to end.
     pub(super) fn visibly_begins(&self) -> bool {
         let assigns_or_calls =
             [Punct::Eq, Punct::PlusEq, Punct::MinusEq, Punct::Dot, Punct::OpenParen];
@@ -77,9 +77,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to where the next statement probably begins: behind a `;` or a block, before a `}`, or
-    /// to a line that begins with a word for statements or declarations. The faulty statement began
-    /// at token `start`.
+    /// Moves to where the next statement probably starts: after a `;` or a block, before a `}`, or
+    /// to a line that starts with a keyword of statements or declarations. The faulty statement
+    /// started at token `start`.
     pub(super) fn skip_statement(&mut self, start: usize) {
         let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
         while !self.is(TokenKind::End) && !self.at_item_of_its_own() {
@@ -103,7 +103,7 @@ impl Parser<'_> {
             }
             brackets.pass(kind);
             self.bump();
-            // The end of a block ends the statement, unless it visibly goes on.
+            // The end of a block ends the statement, unless it clearly continues.
             let block_ended =
                 kind == TokenKind::Punct(Punct::CloseBrace) && brackets.open.is_empty();
             if block_ended && self.token().first_on_line && !self.is(Keyword::Else) {
@@ -112,8 +112,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to where the next declaration probably begins: behind a `;` or a block, or to a line
-    /// that begins with a word for declarations. The faulty declaration began at token `start`.
+    /// Moves to where the next declaration probably starts: after a `;` or a block, or to a line
+    /// that starts with a keyword of declarations. The faulty declaration started at token `start`.
     pub(super) fn skip_item(&mut self, start: usize) {
         let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
         while !self.is(TokenKind::End) {
@@ -131,9 +131,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to the next line that begins a declaration and is indented less than what stands here:
-    /// what follows a statement that stands outside of all blocks is usually more of the same,
-    /// because a `}` closed too much.
+    /// Moves to the next line that starts a declaration and is indented less than the current
+    /// token: a statement outside of all blocks is usually followed by more statements, because a
+    /// `}` closed too much.
     pub(super) fn skip_strays(&mut self) {
         let column = self.column(self.token().span);
         loop {
@@ -147,8 +147,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to a `{` in the rest of the line, if there is one; otherwise nowhere. Whether there is
-    /// one.
+    /// Moves to a `{` in the rest of the line, if there is one. Returns whether there is.
     pub(super) fn skip_to_brace(&mut self) -> bool {
         let rest = self.tokens[self.at..].iter().enumerate();
         let mut rest = rest.take_while(|(at, token)| *at == 0 || !token.first_on_line);
@@ -168,8 +167,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves to the next `,` or `close` of a list whose element, begun at token `start`, is faulty;
-    /// an error if the statement ends before that.
+    /// Moves to the next `,` or `close` of a list whose element, which started at token `start`, is
+    /// faulty; an error if the statement ends before that.
     pub(super) fn skip_element(&mut self, start: usize, close: Punct) -> Parsed<()> {
         let mut brackets = Brackets::behind(&self.tokens[start..self.at]);
         loop {
@@ -204,29 +203,29 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a declaration begins here, at the very beginning of a line, that cannot be meant as
-    /// part of a block.
+    /// Whether a declaration starts here in the first column, which cannot be meant as part of a
+    /// block.
     pub(super) fn at_item_of_its_own(&self) -> bool {
         let TokenKind::Keyword(word) = self.kind() else { return false };
-        // Not by `column`: that looks through the whole line.
+        // Not by `column`, which scans the whole line.
         let before = self.source.text.as_bytes()[..self.token().span.start as usize].last();
         word.begins_only_items() && before.is_none_or(|&byte| byte == b'\n')
     }
 
-    /// How many bytes stand before a place in its line.
+    /// The number of bytes before a position in its line.
     fn column(&self, span: Span) -> usize {
         let before = &self.source.text[..span.start as usize];
         before.len() - before.rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// How many bytes of blanks the line of a place begins with.
+    /// The number of blanks at the start of the line of a position.
     fn indentation(&self, span: Span) -> usize {
         let line = &self.source.text[span.start as usize - self.column(span)..];
         line.len() - line.trim_start_matches([' ', '\t']).len()
     }
 
-    /// Remembers a block whose `}`, which has just been passed, stands in another column than the
-    /// line of its `{` begins.
+    /// Records a block whose `}`, which was just skipped, is in another column than the start of
+    /// the line of its `{`.
     pub(super) fn compare_braces(&mut self, open: Span, close: Span) {
         let first_on_line = self.tokens[self.at - 1].first_on_line;
         if self.misaligned.is_none()
@@ -237,7 +236,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that the block is not closed where the current token stands.
+    /// Reports that the block is not closed at the current token.
     pub(super) fn unclosed(&mut self, open: Span) -> Reported {
         let diagnostic = match self.misaligned {
             Some((open, close)) => Diagnostic::new(open, "this block is probably not closed")

@@ -9,7 +9,7 @@ use crate::syntax::lexer::unquote;
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 
 impl Parser<'_> {
-    /// `{ … }` behind `head`.
+    /// `{ … }` after `head`.
     pub(super) fn block(&mut self, head: &str) -> Parsed<Block> {
         if self.is(Punct::OpenBrace) {
             return self.nested(Self::braces);
@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a line begins here with a word that begins statements and no expressions.
+    /// Whether a line starts here with a keyword that starts statements and no expressions.
     fn at_next_stmt(&self) -> bool {
         let TokenKind::Keyword(word) = self.kind() else { return false };
         let expression = matches!(word, Keyword::If | Keyword::Choose | Keyword::Spawn);
@@ -143,7 +143,7 @@ impl Parser<'_> {
         Ok(Stmt { kind, span: start })
     }
 
-    /// Statements without blocks that begin with a reserved word.
+    /// Statements without blocks that start with a keyword.
     fn simple_stmt(&mut self, word: Keyword, start: Span) -> Parsed<Stmt> {
         let kind = match word {
             Keyword::Break | Keyword::Continue | Keyword::Skip | Keyword::Yield => {
@@ -176,7 +176,7 @@ impl Parser<'_> {
         self.ended(start, kind, &format!("`{}`", word.text()))
     }
 
-    /// The statement with its `;`, which is not part of its place.
+    /// The statement with its `;`, which is not part of its span.
     fn ended(&mut self, start: Span, kind: StmtKind, what: &str) -> Parsed<Stmt> {
         let span = self.since(start);
         self.semicolon(what)?;
@@ -203,7 +203,7 @@ impl Parser<'_> {
         Ok(StmtKind::Assert { condition, message })
     }
 
-    /// An assignment, or an expression for its effect.
+    /// An assignment, or an expression that is evaluated for its effect.
     fn expr_stmt(&mut self, start: Span) -> Parsed<Stmt> {
         let target = self.bound()?;
         let op = match self.kind() {

@@ -59,7 +59,7 @@ impl Parser<'_> {
         Ok(TypeExpr { kind, span: self.since(start) })
     }
 
-    /// Whether the current token may begin the lower end of a range, or is the name of a type.
+    /// Whether the current token may start the lower end of a range, or is the name of a type.
     fn begins_bound(&self) -> bool {
         matches!(
             self.kind(),
@@ -70,7 +70,7 @@ impl Parser<'_> {
         )
     }
 
-    /// A type that began with an expression.
+    /// A type that starts with an expression.
     fn range_or_name(&mut self, lo: Expr) -> Parsed<TypeExpr> {
         if self.at_range() {
             let range = self.range_from(lo, Self::bound)?;
@@ -126,12 +126,12 @@ impl Parser<'_> {
         self.range_from(lo, Self::bound)
     }
 
-    /// Whether a `..` stands here, or what other languages write for it.
+    /// Whether a `..` is here, or its equivalent in another language.
     pub(super) fn at_range(&self) -> bool {
         matches!(self.kind(), TokenKind::Punct(Punct::DotDot | Punct::DotDotEq | Punct::Ellipsis))
     }
 
-    /// The rest of a range whose lower end has been read; `end` reads the upper one.
+    /// The rest of a range after its lower end; `end` parses the upper one.
     pub(super) fn range_from(
         &mut self,
         lo: Expr,

@@ -1,4 +1,4 @@
-//! What is no statement, and what was probably meant.
+//! Diagnostics for what is not a statement, with what was probably meant.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_system::text::nearest;
@@ -8,7 +8,7 @@ use crate::syntax::ast::{BinaryOp, Expr, ExprKind};
 use crate::syntax::token::{Keyword, Punct, TokenKind};
 
 impl Parser<'_> {
-    /// What is wrong with an expression that does nothing as a statement.
+    /// The error of an expression that has no effect as a statement.
     pub(super) fn without_effect(&self, expr: &Expr) -> Option<Diagnostic> {
         if self.is(Punct::FatArrow) {
             let diagnostic = Diagnostic::new(expr.span, "an arm outside of a `match`");
@@ -36,8 +36,8 @@ impl Parser<'_> {
         Some(Diagnostic::new(expr.span, "this statement does nothing").hint(hint))
     }
 
-    /// Whether two words stand here one behind the other, or a word and a block: no expression
-    /// begins so.
+    /// Whether two words follow each other here, or a word and a block: no expression starts like
+    /// that.
     pub(super) fn two_words(&self) -> bool {
         let second = self.tokens[(self.at + 1).min(self.tokens.len() - 1)];
         let follows = match second.kind {
@@ -49,8 +49,8 @@ impl Parser<'_> {
         follows && !second.first_on_line
     }
 
-    /// Reports a statement that begins with an unknown word; if a reserved word was clearly meant,
-    /// it stands there then.
+    /// Reports a statement that starts with an unknown word; if a keyword was clearly meant,
+    /// replaces the word by it.
     pub(super) fn unknown_stmt(&mut self) -> Parsed<Keyword> {
         let word = self.word();
         let declares = self.is_ahead(1, TokenKind::Name)
@@ -81,13 +81,13 @@ impl Parser<'_> {
         Ok(meant)
     }
 
-    /// Reports `:=`, which the caller then takes for `=`.
+    /// Reports `:=`, which the caller then treats as `=`.
     pub(super) fn colon_equals(&mut self) {
         let diagnostic = Diagnostic::new(self.token().span, "`:=` is not a sign of this language");
         self.report(diagnostic.hint("write `=`"));
     }
 
-    /// Reports a reserved word that cannot begin a statement.
+    /// Reports a keyword that cannot start a statement.
     pub(super) fn misplaced(&mut self, word: Keyword) -> Reported {
         let (text, span) = (word.text(), self.token().span);
         if matches!(word, Keyword::Int | Keyword::Bool) && self.is_ahead(1, TokenKind::Name) {
@@ -121,7 +121,7 @@ impl Parser<'_> {
     }
 }
 
-/// The reserved word that probably was meant at the beginning of a statement.
+/// The keyword that was probably meant at the start of a statement.
 fn nearest_stmt(word: &str) -> Option<Keyword> {
     let words = Keyword::ALL
         .iter()

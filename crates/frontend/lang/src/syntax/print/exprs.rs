@@ -1,4 +1,4 @@
-//! Expressions, with the parentheses that they need and no others.
+//! Prints expressions with the fewest parentheses.
 
 use super::bound;
 use crate::syntax::ast::{BinaryOp, Expr, ExprKind, RangeExpr, UnaryOp};
@@ -52,18 +52,18 @@ pub(super) fn expr(expr: &Expr) -> String {
     }
 }
 
-/// An expression next to others: an `if` has parentheses, to be read easily and never to begin a
-/// statement.
+/// An expression next to others: an `if` is parenthesised, for readability and so that it never
+/// starts a statement.
 pub(super) fn operand(expr: &Expr) -> String {
     within(expr, WEAKEST)
 }
 
-/// A value of a pattern: stronger than the `|` between patterns.
+/// A value of a pattern: it binds more tightly than the `|` between patterns.
 pub(super) fn pattern_value(expr: &Expr) -> String {
     within(expr, BinaryOp::BitXor.strength())
 }
 
-/// An expression where a type might stand too: it must not begin like one.
+/// An expression where a type is also allowed: it must not start like one.
 pub(super) fn leading(expr: &Expr) -> String {
     if begins_like_a_value(expr) { operand(expr) } else { format!("({})", self::expr(expr)) }
 }
@@ -88,7 +88,7 @@ pub(super) fn dots(range: &RangeExpr) -> &'static str {
     if range.inclusive { "..=" } else { ".." }
 }
 
-/// In parentheses unless it binds at least as strongly as `min`.
+/// Parenthesised unless its precedence is at least `min`.
 fn within(expr: &Expr, min: Strength) -> String {
     let strength = match &expr.kind {
         ExprKind::If(..) => 0,
@@ -100,7 +100,7 @@ fn within(expr: &Expr, min: Strength) -> String {
     if strength < min { format!("({text})") } else { text }
 }
 
-/// A sign before an operand. `--` and `&&` would be other signs.
+/// A prefix operator. `--` and `&&` would be other tokens.
 fn prefix(sign: &str, operand: &Expr) -> String {
     let text = within(operand, PREFIX);
     if text.starts_with(sign) && sign != "*" {

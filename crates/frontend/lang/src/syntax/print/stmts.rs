@@ -1,4 +1,4 @@
-//! Statements.
+//! Prints statements.
 
 use super::exprs::{self, expr, operand};
 use super::{Printer, bound, variable};
@@ -6,7 +6,7 @@ use crate::syntax::ast::{Arm, Block, ExprKind, Pattern, Stmt, StmtKind};
 use crate::syntax::lexer::quote;
 
 impl Printer {
-    /// The statement behind `labels` on its line.
+    /// The statement after `labels` on its line.
     pub(super) fn stmt(&mut self, stmt: &Stmt, labels: &str) {
         let line = match &stmt.kind {
             StmtKind::Var { name, ty, init } => {
@@ -104,7 +104,7 @@ impl Printer {
 fn patterns(arm: &Arm) -> String {
     match &*arm.patterns {
         [] => "_".to_owned(),
-        // Alone and bare it would be the pattern for everything.
+        // Alone and without parentheses it would be the catch-all pattern.
         [Pattern::Value(value)] if matches!(&value.kind, ExprKind::Name(name) if name == "_") => {
             "(_)".to_owned()
         }
