@@ -249,7 +249,7 @@ impl<'a> Checker<'a> {
         self.refuse(
             Diagnostic::new(field.span, format!("field `{}` cannot be given here", field.text))
                 .label(format!("is of type `{name}`"))
-                .hint("leave it out: it begins as zero; then assign to its parts"),
+                .hint("leave it out: its initial value is zero; then assign to its parts"),
         )
     }
 }

@@ -69,12 +69,10 @@ impl<'a> Checker<'a> {
         let [first, rest @ ..] = cycle.as_slice() else { return };
         let names: Vec<&str> =
             cycle.iter().chain([first]).map(|item| item.name.text.as_str()).collect();
-        let mut diagnostic = Diagnostic::new(
-            first.name.span,
-            format!("constant `{}` needs its own value", names[0]),
-        )
-        .label(format!("{} is a circle", names.join(" → ")))
-        .hint("give one of them a value that does not depend on the others");
+        let mut diagnostic =
+            Diagnostic::new(first.name.span, format!("constant `{}` depends on itself", names[0]))
+                .label(format!("{} is a circle", names.join(" → ")))
+                .hint("give one of them a value that does not depend on the others");
         for item in rest {
             diagnostic =
                 diagnostic.related(item.name.span, format!("`{}` is part of it", item.name.text));

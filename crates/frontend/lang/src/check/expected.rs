@@ -101,13 +101,13 @@ impl<'a> Checker<'a> {
                 Some(format!("there is no conversion: write `if {text} {{ 1 }} else {{ 0 }}`"))
             }
             (Type::Pointer(pointee), needed) if mix(pointee, needed) => {
-                Some(format!("what it points to is `*{text}`"))
+                Some(format!("its target is `*{text}`"))
             }
             (found, Type::Pointer(pointee)) if **pointee == *found && self.is_shared(expr) => {
                 Some(format!("a pointer to it is `&{text}`"))
             }
             (Type::Pointer(found), Type::Pointer(needed)) if mix(found, needed) => Some(
-                "pointers do not mix: what is written through one must fit what it points to"
+                "pointers to different types cannot be mixed: a value written through a pointer must fit its target"
                     .into(),
             ),
             (_, Type::Enum(id)) => {

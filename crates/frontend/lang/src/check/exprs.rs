@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
             },
             ast::ExprKind::Index(..) | ast::ExprKind::Field(..) | ast::ExprKind::Deref(_) => self.load(expr),
             ast::ExprKind::Array(_) => self.refuse(
-                Diagnostic::new(span, "an array stands where one value is needed")
+                Diagnostic::new(span, "an array where a single value is needed")
                     .label("not here")
                     .hint("only a shared variable can begin with an array: `var a: [int; 3] = [1, 2, 3];`"),
             ),
@@ -203,7 +203,7 @@ impl<'a> Checker<'a> {
             Purity::Pure(context) => self.refuse(
                 Diagnostic::new(span, format!("{context} cannot use {what}"))
                     .label("this has effects, or may wait")
-                    .hint("only variables, constants and operators can stand here, and `len()` of a channel"),
+                    .hint("only variables, constants, operators and `len()` of a channel are allowed here"),
             ),
             Purity::Constant => self.refuse(
                 Diagnostic::new(span, format!("{what} is not constant"))

@@ -34,7 +34,7 @@ impl<'a> Checker<'a> {
                     let outcome = match result {
                         None => Outcome::Nothing,
                         Some(written) => Outcome::Value(self.resolve(written).filter(|ty| {
-                            self.scalar(ty, written.span, "a function gives").is_some()
+                            self.scalar(ty, written.span, "a function returns").is_some()
                         })),
                     };
                     Signature { name: name.text.clone(), params, outcome, span: name.span }
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
             Diagnostic::new(brace, format!("`{name}` may end without a result"))
                 .label("no `return` on a way to here")
                 .related(span, "has a result")
-                .hint("every way through a function with a result ends with `return e;`"),
+                .hint("every path through a function with a result must end with `return e;`"),
         );
     }
 

@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
             format!("has {} cells; at most {limit} are possible", size(cells))
         } else {
             format!(
-                "has {} cells, and {} stand before it; at most {limit} are possible",
+                "has {} cells, after {} cells of other variables; at most {limit} are possible",
                 size(cells),
                 size(before)
             )

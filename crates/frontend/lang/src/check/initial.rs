@@ -32,11 +32,11 @@ impl<'a> Checker<'a> {
             return self.refuse(
                 Diagnostic::new(
                     init.span,
-                    format!("a variable of type `{name}` has no initial value"),
+                    format!("a variable of type `{name}` cannot have an initial value"),
                 )
                 .label(format!("`{name}` is {}", aggregate(ty)))
                 .hint(match ty {
-                    Type::Object(_) => "leave it out: its type says how it begins",
+                    Type::Object(_) => "leave it out: the type determines the initial state",
                     _ => "leave it out, and assign to its parts in `init { … }`",
                 }),
             );

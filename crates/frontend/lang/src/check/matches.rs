@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
                 let first = *first;
                 self.report(
                     Diagnostic::new(arm.span, "this arm is never taken")
-                        .label("stands after `_`")
+                        .label("comes after `_`")
                         .related(first, "takes every other value")
                         .hint("move `_` to the end"),
                 );

@@ -135,7 +135,7 @@ impl<'a> Checker<'a> {
         if let [first, rest @ ..] = steps {
             for second in rest {
                 self.report(
-                    Diagnostic::new(second.span, "`steps` stands twice")
+                    Diagnostic::new(second.span, "`steps` occurs twice")
                         .label("a second time")
                         .related(first.span, "first here")
                         .hint("a model has one granularity: remove one of the two"),
@@ -152,7 +152,7 @@ impl<'a> Checker<'a> {
     fn nothing_runs(&mut self) {
         let end = self.source.text.trim_end().len();
         self.report(
-            Diagnostic::new(Span::new(end.saturating_sub(1), end), "nothing runs: add a thread")
+            Diagnostic::new(Span::new(end.saturating_sub(1), end), "the model has no threads")
                 .label("the model ends here without a thread")
                 .hint("write `thread main { … }`, or start one with `spawn` in `init`"),
         );

@@ -252,7 +252,7 @@ impl<'a> Checker<'a> {
         });
         if let Some(first) = first {
             self.report(
-                Diagnostic::new(span, "`init` stands twice")
+                Diagnostic::new(span, "there are two `init` blocks")
                     .label("a second time")
                     .related(first, "first here")
                     .hint("put the statements of both into one block"),

@@ -62,7 +62,7 @@ impl<'a> Checker<'a> {
                 (Type::Pointer(pointee), other) | (other, Type::Pointer(pointee))
                     if mix(pointee, other) =>
                 {
-                    "what a pointer `p` points to is `*p`".to_owned()
+                    "the target of a pointer `p` is `*p`".to_owned()
                 }
                 (Type::Bool, other) | (other, Type::Bool) if is_int(other) => {
                     "there is no conversion: `true` is not 1".to_owned()

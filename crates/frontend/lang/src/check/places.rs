@@ -66,9 +66,14 @@ impl<'a> Checker<'a> {
                 let hint = match symbol {
                     Symbol::Function(_) => format!("to call it, write `{name}(…)`"),
                     Symbol::Enum(id) if !self.enums[id].variants.is_empty() => {
-                        format!("its variants are written bare: `{}`", self.enums[id].variants[0])
+                        format!(
+                            "write its variants without its name: `{}`",
+                            self.enums[id].variants[0]
+                        )
                     }
-                    Symbol::Record(_) => format!("a new one on the heap is `new {name} {{ … }}`"),
+                    Symbol::Record(_) => {
+                        format!("allocate one on the heap with `new {name} {{ … }}`")
+                    }
                     Symbol::Const(_) | Symbol::Variant(..) => {
                         format!("declare a variable: `var x = {name};`")
                     }

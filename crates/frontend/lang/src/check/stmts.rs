@@ -171,7 +171,11 @@ impl<'a> Checker<'a> {
         self.refuse(
             Diagnostic::new(
                 init.span,
-                format!("local variable `{}` is {} and begins as zero", name.text, aggregate(ty)),
+                format!(
+                    "local variable `{}` is {} and cannot have an initial value",
+                    name.text,
+                    aggregate(ty)
+                ),
             )
             .label("no initial value is possible here")
             .hint("leave it out, and assign to its parts"),
@@ -223,7 +227,7 @@ impl<'a> Checker<'a> {
             ),
             (Outcome::Nothing, Some(value)) => self.refuse(
                 Diagnostic::new(value.span, "`return` with a value where there is no result")
-                    .label("nobody gets this")
+                    .label("this value is never used")
                     .hint("threads and `init` have no result; a function has one with `fn f(…) -> int`"),
             ),
         }

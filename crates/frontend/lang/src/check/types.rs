@@ -218,7 +218,7 @@ impl<'a> Checker<'a> {
         self.refuse(
             Diagnostic::new(
                 span,
-                format!("{what} one number, a bool, a variant, a pointer or a thread"),
+                format!("{what} a number, a bool, a variant, a pointer or a thread"),
             )
             .label(format!("`{name}` is {}", aggregate(ty)))
             .hint(format!("use a pointer: `*{name}`")),

@@ -142,12 +142,12 @@ impl Checker<'_> {
                 "an `atomic` block may wait only as its first action: begin the block with it, or move it out",
             ),
             Effect::Atomic => (
-                "`atomic` inside of `atomic`".to_owned(),
+                "`atomic` inside `atomic`".to_owned(),
                 "one step inside of one step",
-                "what is inside is part of the one step anyway: remove the inner `atomic`",
+                "the inner block is part of the same step anyway: remove the inner `atomic`",
             ),
             Effect::TwoSteps(_) | Effect::Choose | Effect::Hold(_) => (
-                format!("{name} inside of `atomic`"),
+                format!("{name} inside `atomic`"),
                 "takes two steps: begin to wait, and be let go",
                 "move it out of the block",
             ),
@@ -176,7 +176,7 @@ impl Checker<'_> {
             Effect::Hold(_) => {
                 "`init` is not a thread, so no thread could release the lock: take it in a thread"
             }
-            _ => "no other thread runs yet, so nobody could end the wait: do it in a thread",
+            _ => "no other thread runs yet, so the wait could never end: do it in a thread",
         };
         let diagnostic =
             Diagnostic::new(action.span, format!("{} in `init`", effect.name())).hint(hint);

@@ -143,7 +143,7 @@ impl<'a> Lexer<'a> {
         }
         self.complain(
             start,
-            "this text is never closed",
+            "this string is never closed",
             "no `\"` before the end of the line",
             "add a `\"` at its end",
         );
@@ -156,7 +156,7 @@ impl<'a> Lexer<'a> {
         let Some(escaped) = self.peek().filter(|&c| c != '\n') else { return };
         self.at += escaped.len_utf8();
         if unescaped(escaped).is_none() {
-            let message = format!("unknown escape `\\{escaped}` in a text");
+            let message = format!("unknown escape `\\{escaped}` in a string");
             self.complain(
                 start,
                 message,
@@ -181,7 +181,7 @@ impl<'a> Lexer<'a> {
             start,
             "unexpected `'`",
             "",
-            "there are no character literals; the message of an `assert` stands in double quotes: `\"…\"`",
+            "there are no character literals; the message of an `assert` is written in double quotes: `\"…\"`",
         );
         self.push(TokenKind::Bad, start);
     }
@@ -219,7 +219,7 @@ impl<'a> Lexer<'a> {
         match digits.parse() {
             Ok(number @ 0..=MAX_NUMBER) => self.push(TokenKind::Number(number), start),
             _ => {
-                let hint = "`int` reaches from -2147483648 to 2147483647";
+                let hint = "`int` ranges from -2147483648 to 2147483647";
                 self.complain(start, "this number is too large", "does not fit 32 bits", hint);
                 self.push(TokenKind::Bad, start);
             }
@@ -276,7 +276,7 @@ impl<'a> Lexer<'a> {
             '?' => "choose between two values with `if c { a } else { b }`",
             '~' => "the bits of `x` are flipped by `x ^ -1`; a bool is negated by `!b`",
             '“' | '”' | '„' | '‘' | '’' | '`' => {
-                "texts stand in straight double quotes: `\"…\"`"
+                "strings are written in straight double quotes: `\"…\"`"
             }
             '@' | '$' => "names need no mark before them",
             '\\' => "a statement may simply go on in the next line",
@@ -407,9 +407,9 @@ mod tests {
             assert_eq!(unquote(&quote(text)), text);
             assert_eq!(lexed(&quote(text)), (vec![&*quote(text)], vec![]));
         }
-        assert_eq!(lexed(r#"x "a\q" y"#).1, ["unknown escape `\\q` in a text"]);
+        assert_eq!(lexed(r#"x "a\q" y"#).1, ["unknown escape `\\q` in a string"]);
         assert_eq!(lexed("x \"a\ny").0, ["x", "\"a", "y"]);
-        assert_eq!(lexed("\"a\\").1, ["this text is never closed"]);
+        assert_eq!(lexed("\"a\\").1, ["this string is never closed"]);
     }
 
     #[test]

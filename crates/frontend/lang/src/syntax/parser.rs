@@ -154,7 +154,7 @@ impl Parser<'_> {
     fn found(&self) -> String {
         match self.kind() {
             TokenKind::End => "the end of the file".to_owned(),
-            TokenKind::Text => "a text".to_owned(),
+            TokenKind::Text => "a string".to_owned(),
             TokenKind::Number(_) => format!("the number `{}`", self.word()),
             _ if self.word().len() > 40 => "a long name".to_owned(),
             _ => format!("`{}`", self.word()),

@@ -282,8 +282,8 @@ fn an_atomic_block_may_wait_at_its_beginning() {
 #[test]
 fn a_thread_may_also_be_started_by_init() {
     program("fn g() { skip; } fn f() { spawn g(); } init { f(); }");
-    assert_eq!(messages("fn g() { skip; } init { g(); }"), ["nothing runs: add a thread"]);
-    assert_eq!(messages(""), ["nothing runs: add a thread"]);
+    assert_eq!(messages("fn g() { skip; } init { g(); }"), ["the model has no threads"]);
+    assert_eq!(messages(""), ["the model has no threads"]);
 }
 
 #[test]

@@ -226,7 +226,7 @@ mod tests {
             for cell in 0..cells.len() {
                 assert_eq!(layout.fields[cell].get(&state), value(cell, round), "cell {cell}");
             }
-            assert_eq!(state[0] & 1, 1, "the lowest bit is nobody's");
+            assert_eq!(state[0] & 1, 1, "the lowest bit belongs to no cell");
         }
         assert!(!layout.fields[1].set(&mut state, 13));
         assert!(!layout.fields[1].set(&mut state, -4));

@@ -25,7 +25,7 @@ impl Parser<'_> {
         let diagnostic =
             Diagnostic::new(self.token().span, format!("{} inside an expression", self.found()))
                 .label("only a statement assigns")
-                .hint("to compare, write `==`; an assignment stands alone: `x = e;`");
+                .hint("to compare, write `==`; an assignment is a statement of its own: `x = e;`");
         self.report(diagnostic);
         self.bump();
         let right = self.binary(WEAKEST)?;
@@ -205,7 +205,7 @@ impl Parser<'_> {
             ),
             Punct::ColonColon => (
                 "there is no `::`",
-                "variants are written bare: `Red`, not `Light::Red`".to_owned(),
+                "write variants without the name of the enum: `Red`, not `Light::Red`".to_owned(),
             ),
             Punct::OpenParen if !self.token().first_on_line => (
                 "this cannot be called",
@@ -239,8 +239,10 @@ impl Parser<'_> {
                 ExprKind::Array(self.list(open, Punct::CloseBracket, Self::inner_expr)?)
             }
             TokenKind::Text => {
-                let hint = "a text can only be the message of an `assert`: `assert e, \"why\";`";
-                return Err(self.report(Diagnostic::new(start, "a text is not a value").hint(hint)));
+                let hint = "a string can only be the message of an `assert`: `assert e, \"why\";`";
+                return Err(
+                    self.report(Diagnostic::new(start, "a string is not a value").hint(hint))
+                );
             }
             TokenKind::Bad => {
                 while self.is(TokenKind::Bad) {

@@ -84,10 +84,10 @@ pub(super) fn item_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
             (Some(Keyword::Fn), "a function is declared with `fn`: `fn f(a: int) -> int { … }`")
         }
         "process" | "proctype" | "task" => {
-            (Some(Keyword::Thread), "what runs is declared with `thread`: `thread main { … }`")
+            (Some(Keyword::Thread), "threads are declared with `thread`: `thread main { … }`")
         }
         "active" | "module" | "main" | "program" => {
-            (None, "what runs is declared with `thread`: `thread main { … }`")
+            (None, "threads are declared with `thread`: `thread main { … }`")
         }
         "struct" | "class" => {
             (Some(Keyword::Record), "a type with fields is declared with `record`")
@@ -125,11 +125,11 @@ pub(super) fn stmt_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
         "either" | "nondet" => "write `choose { … } or { … }`",
         "or" => "`or` follows the block of a `choose`: `choose { … } or { … }`",
         "wait" | "when" | "wait_until" => "to wait until `e` holds, write `await e;`",
-        "pass" | "nop" => "what does nothing is `skip;`",
+        "pass" | "nop" => "the empty statement is `skip;`",
         "print" | "printf" | "println" => {
             "there is no output: a failed `assert` shows the schedule with all values"
         }
-        "then" | "begin" | "fi" | "od" | "done" => "blocks stand in braces: `if e { … }`",
+        "then" | "begin" | "fi" | "od" | "done" => "blocks are written in braces: `if e { … }`",
         "exit" | "stop" | "terminate" => "`return;` ends a thread",
         "assign" => "an assignment is `x = e;`",
         "call" => "a call is just `f(x);`",

@@ -149,8 +149,10 @@ impl Parser<'_> {
                 Some(self.expr()?)
             }
             TokenKind::Punct(Punct::OpenBracket) if ty.is_none() => {
-                let diagnostic =
-                    Diagnostic::new(self.token().span, "the length of an array stands in its type");
+                let diagnostic = Diagnostic::new(
+                    self.token().span,
+                    "the length of an array is part of its type",
+                );
                 return Err(
                     self.report(diagnostic.hint(format!("write `var {}: [int; 3];`", name.text)))
                 );
@@ -175,13 +177,13 @@ impl Parser<'_> {
             }
             TokenKind::Keyword(_) => (
                 self.token().span,
-                "the type stands behind the name",
+                "the type comes after the name",
                 format!("write `var {second}: {first}`"),
             ),
             _ => {
                 let hint =
                     format!("the name comes first, then `:` and the type: `var {first}: {second}`");
-                (self.tokens[self.at + 1].span, "two words where one name should stand", hint)
+                (self.tokens[self.at + 1].span, "two words where a name is expected", hint)
             }
         };
         self.report(Diagnostic::new(span, message).hint(hint))
@@ -209,7 +211,7 @@ impl Parser<'_> {
     fn typed_name(&mut self, what: &str) -> Parsed<(Name, TypeExpr)> {
         if matches!(self.kind(), TokenKind::Keyword(_)) && self.is_ahead(1, TokenKind::Name) {
             let hint = format!("write `{}: {}`", self.word_ahead(1), self.word());
-            let diagnostic = Diagnostic::new(self.token().span, "the type stands behind the name");
+            let diagnostic = Diagnostic::new(self.token().span, "the type comes after the name");
             return Err(self.report(diagnostic.hint(hint)));
         }
         let name = self.name(what)?;
@@ -229,7 +231,7 @@ impl Parser<'_> {
         }
         if self.is(Punct::Eq) {
             let diagnostic = self.expected("`;`");
-            let hint = "objects have no initial value; a semaphore's count stands before its name: `semaphore(3) s;`";
+            let hint = "objects have no initial value; a semaphore's count comes before its name: `semaphore(3) s;`";
             return Err(self.report(diagnostic.hint(hint)));
         }
         self.semicolon("a declaration")?;
@@ -245,8 +247,7 @@ impl Parser<'_> {
         }
         if self.is(Punct::OpenParen) {
             let diagnostic = self.expected("`,` or `;`");
-            let hint =
-                format!("the arguments stand before the name: `semaphore(3) {};`", name.text);
+            let hint = format!("the arguments come before the name: `semaphore(3) {};`", name.text);
             return Err(self.report(diagnostic.hint(hint)));
         }
         Ok(Declarator { name, dimensions })
@@ -265,7 +266,7 @@ impl Parser<'_> {
             }
             TokenKind::Punct(Punct::Colon) | TokenKind::Keyword(Keyword::Int | Keyword::Bool) => {
                 let diagnostic = self.expected("`->` or `{`");
-                let hint = "the type of the result stands behind `->`: `fn f() -> int { … }`";
+                let hint = "the type of the result comes after `->`: `fn f() -> int { … }`";
                 return Err(self.report(diagnostic.hint(hint)));
             }
             _ => None,
@@ -326,7 +327,7 @@ impl Parser<'_> {
         let (meant, hint) = if stray {
             (
                 None,
-                "statements stand inside of `thread main { … }`, `fn f() { … }` or `init { … }`"
+                "statements belong inside `thread main { … }`, `fn f() { … }` or `init { … }`"
                     .to_owned(),
             )
         } else if let Some((meant, hint)) = hints::item_word(word) {
@@ -337,7 +338,7 @@ impl Parser<'_> {
             (Keyword::of(meant), format!("did you mean `{meant}`?"))
         } else if declares {
             let hint = format!(
-                "a variable is declared with its type behind it: `var {}: {word};`",
+                "the type of a variable comes after its name: `var {}: {word};`",
                 self.word_ahead(1)
             );
             (None, hint)

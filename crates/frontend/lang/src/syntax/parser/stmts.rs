@@ -15,7 +15,7 @@ impl Parser<'_> {
             return self.nested(Self::braces);
         }
         let diagnostic = self.expected(&format!("`{{` after {head}"));
-        let reported = self.report(diagnostic.hint("bodies always stand in braces: `{ … }`"));
+        let reported = self.report(diagnostic.hint("bodies are always written in braces: `{ … }`"));
         if self.skip_to_brace() {
             return self.nested(Self::braces);
         }
@@ -72,10 +72,10 @@ impl Parser<'_> {
                 self.keyword_stmt(meant, start)
             }
             TokenKind::Punct(Punct::Semi) => {
-                let diagnostic = Diagnostic::new(start, "an empty statement")
-                    .label("nothing stands before this `;`");
+                let diagnostic =
+                    Diagnostic::new(start, "an empty statement").label("nothing before this `;`");
                 Err(self.report(
-                    diagnostic.hint("remove the `;`; what does nothing on purpose is `skip;`"),
+                    diagnostic.hint("remove the `;`, or write `skip;` for an empty statement"),
                 ))
             }
             _ => self.expr_stmt(start),
@@ -192,9 +192,9 @@ impl Parser<'_> {
                 TokenKind::Text => message = Some(unquote(self.word())),
                 TokenKind::Bad => {}
                 _ => {
-                    let diagnostic = self.expected("a text after the `,` of an `assert`");
+                    let diagnostic = self.expected("a string after the `,` of an `assert`");
                     return Err(self.report(
-                        diagnostic.hint("the message stands in quotes: `assert e, \"why\";`"),
+                        diagnostic.hint("the message is written in quotes: `assert e, \"why\";`"),
                     ));
                 }
             }

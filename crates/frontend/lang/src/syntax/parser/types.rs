@@ -14,7 +14,7 @@ impl Parser<'_> {
         if self.is(Punct::OpenBracket) && !self.token().first_on_line {
             let element = self.short(ty.span);
             let hint = format!("write the length inside: `[{element}; 3]`");
-            let message = "the length of an array does not stand behind its element type";
+            let message = "the length of an array does not come after its element type";
             return Err(self.report(Diagnostic::new(self.token().span, message).hint(hint)));
         }
         Ok(ty)
@@ -82,7 +82,7 @@ impl Parser<'_> {
             _ => {
                 let text = self.short(lo.span);
                 let hint = format!(
-                    "a range has two ends: `0..{text}` are the numbers from 0 to before {text}"
+                    "a range has two ends: `0..{text}` are the numbers from 0 up to, but not including, {text}"
                 );
                 Err(self.report(
                     Diagnostic::new(lo.span, "expected a type, found an expression").hint(hint),
@@ -156,7 +156,9 @@ impl Parser<'_> {
                     TokenKind::Punct(Punct::Comma) => {
                         "write `lo..hi`, or `lo..=hi` with the upper end included".to_owned()
                     }
-                    _ => format!("`0..{text}` are the numbers from 0 to before {text}"),
+                    _ => format!(
+                        "`0..{text}` are the numbers from 0 up to, but not including, {text}"
+                    ),
                 };
                 return Err(self.report(diagnostic.hint(hint)));
             }

@@ -63,7 +63,7 @@ impl Parser<'_> {
             (Some(keyword), format!("did you mean `{}`?", keyword.text()))
         } else if declares {
             let hint = format!(
-                "a variable is declared with its type behind it: `var {}: {word};`",
+                "the type of a variable comes after its name: `var {}: {word};`",
                 self.word_ahead(1)
             );
             (None, hint)
@@ -103,7 +103,7 @@ impl Parser<'_> {
         }
         if word == Keyword::Else {
             let diagnostic = Diagnostic::new(span, "`else` without `if`");
-            return self.report(diagnostic.hint("`else` stands right behind the `}` of its `if`"));
+            return self.report(diagnostic.hint("`else` directly follows the `}` of its `if`"));
         }
         let diagnostic = self.expected("a statement");
         self.report(diagnostic.hint(format!("`{text}` is a reserved word")))

@@ -34,7 +34,7 @@ impl<'c> Slot<'c> {
     }
 
     fn declare(&mut self, local: LocalId) {
-        self.scopes.last_mut().expect("a statement stands in a block").push(local);
+        self.scopes.last_mut().expect("a statement is in a block").push(local);
     }
 
     fn stmt(&mut self, stmt: &'c Stmt) {
