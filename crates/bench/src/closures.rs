@@ -1,8 +1,8 @@
-//! Many random closure programs, compared with brute force in processes of their own.
+//! Compares many random closure programs with brute force, in child processes.
 //!
-//! A library that runs foreign code can abort the process or never return. So programs are compared
-//! by a child, which says on its standard output what it is about to do; if it dies or is silent
-//! for long, the program is reported and the next child begins after it.
+//! A library that runs foreign code can abort the process or never return. So a child compares the
+//! programs and reports on its standard output what it is about to do; if it dies or is silent for
+//! too long, the program is reported and the next child starts after it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -13,11 +13,11 @@ use anyhow::{Context, Result};
 use preempt_closures::generate;
 use preempt_closures::many::{self, Report};
 
-/// How long one program may take, with all strategies.
+/// The time limit of one program, with all strategies.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was compared: programs, those passed over, verdicts, trace counts, unfinished searches,
-/// executions of the reference.
+/// The sums: programs, skipped programs, verdicts, trace counts, unfinished searches, executions of
+/// the reference.
 type Sums = [u64; 6];
 
 fn sums(report: &Report) -> Sums {
@@ -25,7 +25,7 @@ fn sums(report: &Report) -> Sums {
     [programs, passed_over, verdicts, traces, unfinished, executions]
 }
 
-/// Compares the programs from `seed` on, `programs` of them. Returns whether all agree.
+/// Compares `programs` programs from `seed` on. Returns whether all agree.
 pub fn many(programs: u64, seed: u64) -> Result<bool> {
     let (mut next, end) = (seed, seed + programs);
     let (mut total, mut wrong): (Sums, u64) = ([0; 6], 0);
@@ -50,7 +50,7 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
     Ok(wrong == 0)
 }
 
-/// What came of one child.
+/// The result of one child.
 struct Ended {
     sums: Sums,
     wrong: u64,
@@ -104,7 +104,7 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
     Ok(ended)
 }
 
-/// The child: compares the programs with the seeds from `from` up to but not including `to`.
+/// The child: compares the programs with seeds in `from..to`.
 pub fn batch(from: u64, to: u64) {
     let mut told = 0;
     let mut tell = |report: &Report| {

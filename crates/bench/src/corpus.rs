@@ -15,9 +15,9 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// What the program is and where it comes from.
+    /// A description of the program and its origin.
     pub about: String,
-    /// What is run, and what must come out.
+    /// The runs with their expected results.
     #[serde(rename = "run", default)]
     pub runs: Vec<Run>,
     /// The folder.
@@ -25,38 +25,38 @@ pub struct Subject {
     pub folder: PathBuf,
 }
 
-/// One run of a subject and what must come out. What is not given is not checked.
+/// One run of a subject and its expected results. Missing values are not checked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// The model.
     #[serde(default = "model")]
     pub file: String,
-    /// Constants with other values than in the text.
+    /// Values of constants that differ from the text.
     #[serde(default)]
     pub set: BTreeMap<String, toml::Value>,
     /// How to search.
     pub strategy: Strategy,
     /// The verdict, in one word.
     pub verdict: String,
-    /// Whether the search goes on after a finding.
+    /// Whether the search continues after a finding.
     #[serde(default)]
     pub keep_going: bool,
     /// Distinct states.
     pub states: Option<u64>,
     /// Steps taken.
     pub steps: Option<u64>,
-    /// Threads that wait, summed over the states.
+    /// Blocked threads, summed over the states.
     pub blocked: Option<u64>,
     /// Threads that have ended, summed over the states.
     pub ended: Option<u64>,
-    /// The transitions that a paper counts: steps and waiting threads, and ended ones if the next
-    /// field says so.
+    /// The transitions as a paper counts them: steps and blocked threads, and ended ones if the
+    /// next field says so.
     pub published: Option<u64>,
     /// Whether the paper counts a self-loop for a thread that has ended.
     #[serde(default)]
     pub published_counts_ended: bool,
-    /// The fewest preemptions with which the finding can be shown.
+    /// The least preemptions of the finding.
     pub preemptions: Option<u32>,
     /// A part of the finding's message.
     pub message: Option<String>,
@@ -69,7 +69,7 @@ fn model() -> String {
     "model.pre".to_owned()
 }
 
-/// The strategies of expectations.
+/// The strategies that expectations name.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
@@ -82,7 +82,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// The orders it stands for.
+    /// The orders that it denotes.
     pub fn orders(self) -> &'static [Order] {
         match self {
             Strategy::Bfs => &[Order::BreadthFirst],
@@ -107,7 +107,7 @@ pub fn subjects() -> Result<Vec<Subject>> {
 }
 
 impl Subject {
-    /// The subject in a folder.
+    /// Reads the subject in a folder.
     pub fn load(folder: &Path) -> Result<Subject> {
         let file = folder.join("expect.toml");
         let text = std::fs::read_to_string(&file)
@@ -123,7 +123,7 @@ impl Subject {
         self.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// The model of a run.
+    /// The path of the model of a run.
     pub fn machine(&self, run: &Run) -> Result<Machine> {
         let settings: Vec<(String, String)> =
             run.set.iter().map(|(name, v)| (name.clone(), v.to_string())).collect();
@@ -140,7 +140,7 @@ impl Subject {
         let search = plan.build().map_err(|refusal| anyhow::anyhow!("{refusal}"))?;
         let (outcome, machine) = search.run(machine, &Silent);
         run.compare(&outcome)?;
-        // The oracle is too slow for the large ones; their smaller sizes say the same.
+        // The oracle is too slow for large programs; their smaller sizes are compared.
         if let Some(expected) = run.preemptions.filter(|_| !run.big) {
             let fewest = oracle::least_preemptions(&machine).into_values().min();
             ensure!(
@@ -201,7 +201,7 @@ impl fmt::Display for Run {
     }
 }
 
-/// Runs what is too large for the tests; says whether all was as expected.
+/// Runs the programs that are too large for the tests; returns whether all results are as expected.
 pub fn run_big() -> Result<bool> {
     let mut good = true;
     for subject in subjects()? {

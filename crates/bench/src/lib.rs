@@ -1,6 +1,6 @@
-//! Everything that Preempt claims, regenerated: the corpus with its expectations, the tables of the
-//! papers, random programs against the oracle, comparisons with peers, other people's suites, how
-//! cost grows, counts of instructions; and records of such runs.
+//! Regenerates everything that Preempt claims: the corpus with its expectations, the tables of the
+//! papers, comparisons with the oracle on random programs, comparisons with peers, published test
+//! suites, growth of costs, counts of instructions; and records of such runs.
 #![deny(unsafe_code)]
 
 pub mod agree;

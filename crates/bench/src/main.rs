@@ -1,4 +1,4 @@
-//! Regenerates what Preempt claims. Run with `--help` for the list.
+//! Regenerates the figures that Preempt claims. Run with `--help` for the list.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,8 +17,7 @@ use preempt_bench::{
     about = "Regenerates the tables of the papers and the comparisons with peers"
 )]
 struct Arguments {
-    /// Keep what is printed under bench/runs, with the commit, the command and the shape of the
-    /// machine.
+    /// Save the output under bench/runs, with the commit, the command and the hardware
     #[arg(long, global = true)]
     record: bool,
     #[command(subcommand)]
@@ -27,69 +26,68 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The tables of the papers beside ours: `papers`, `papers cartesian`, `papers icb table 2`.
+    /// The tables of the papers next to ours: `papers`, `papers cartesian`, `papers icb table 2`
     Papers {
-        /// Which paper; all, if none is named.
+        /// Which paper [default: all]
         paper: Option<Paper>,
-        /// Only a table or a figure of it, whose number follows.
+        /// Only a table or a figure, whose number follows
         #[arg(requires = "paper")]
         part: Option<PartKind>,
-        /// The number of the table or figure; all figures unless given.
+        /// The number of the table or figure [default: all]
         #[arg(requires = "part")]
         number: Option<u32>,
-        /// Draw figures into this folder.
+        /// Draw figures into this folder
         #[arg(long, value_name = "DIR", requires = "part")]
         svg: Option<PathBuf>,
-        /// Leave out what takes more than a few seconds.
+        /// Skip what takes more than a few seconds
         #[arg(long)]
         quick: bool,
-        /// Fail if a figure that must be equal is not.
+        /// Fail if a figure that must be equal is not
         #[arg(long)]
         check: bool,
-        /// Read the published figures from this folder.
+        /// Read the published figures from this folder
         #[arg(long, hide = true)]
         data: Option<PathBuf>,
-        /// Time the searches instead, as ratios within this run; only of cartesian.
+        /// Time the searches instead, as ratios within this run; only for cartesian
         #[arg(long, conflicts_with_all = ["quick", "check", "data", "part"])]
         time: bool,
     },
-    /// What the searches within a bound cost on the work-stealing queue, beside what a prototype
-    /// needed.
+    /// Cost of the searches within a bound on the work-stealing queue, next to that of a prototype
     Growth {
-        /// Leave out what takes more than a few seconds.
+        /// Skip what takes more than a few seconds
         #[arg(long)]
         quick: bool,
     },
-    /// One row of it in a process of its own.
+    /// One row of it, in a process of its own
     #[command(hide = true)]
     GrowthOne { search: String, size: u32, lock: String, dependence: String, bound: u32 },
-    /// Runs of the corpus that are too large for the tests.
+    /// Runs of the corpus that are too large for the tests
     Corpus,
-    /// Random programs against the oracle.
+    /// Compare searches with the oracle on random programs
     Random {
-        /// Which searches.
+        /// Which searches
         #[arg(long, value_enum, default_value_t = agree::What::Full)]
         what: agree::What,
-        /// How many programs.
+        /// Number of programs
         #[arg(long, default_value_t = 100_000)]
         programs: u64,
-        /// The seed of the first.
+        /// Seed of the first program
         #[arg(long, default_value_t = 0)]
         from: u64,
     },
-    /// Random closure programs: every strategy of the library against brute force.
+    /// Compare every strategy of the library with brute force on random closure programs
     Closures {
-        /// How many programs.
+        /// Number of programs
         #[arg(long, default_value_t = 100_000)]
         programs: u64,
-        /// The seed of the first.
+        /// Seed of the first program
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
-    /// Some of them in a process of its own.
+    /// Some of them, in a process of its own
     #[command(hide = true)]
     ClosuresBatch { from: u64, to: u64 },
-    /// One search in a process of its own, for measurements.
+    /// One search in a process of its own, for measurements
     #[command(hide = true)]
     One {
         search: measure::Search,
@@ -99,61 +97,61 @@ enum Command {
         model: PathBuf,
         settings: Vec<String>,
     },
-    /// Several workers against one, on the work-stealing queue.
+    /// Compare several workers with one, on the work-stealing queue
     Workers {
-        /// The most workers.
+        /// The most workers
         #[arg(long, default_value_t = 2)]
         most: usize,
-        /// The size of the queue's driver.
+        /// The size of the queue's driver
         #[arg(long, default_value_t = 3)]
         size: u32,
-        /// How often each search is done.
+        /// Repetitions of each search
         #[arg(long, default_value_t = 3)]
         repetitions: u32,
     },
-    /// One exploration of a Rust test in a process of its own, for measurements.
+    /// One exploration of a Rust test in a process of its own, for measurements
     #[command(hide = true)]
     RustOne { tool: peers::rust::Tool, way: String, test: String, repeat: f64, cap: f64 },
-    /// Instructions of the hot paths, counted by valgrind, and the change against the last record.
+    /// Instructions of the hot paths, counted by valgrind, and the change since the last record
     Instructions,
-    /// One of them in a process of its own.
+    /// One of them, in a process of its own
     #[command(hide = true)]
     InstructionsOne { path: instructions::HotPath, size: u32 },
-    /// How cost grows with threads, steps, bound, states and cores.
+    /// How cost grows with threads, steps, bound, states and cores
     Scale {
-        /// Smaller sizes.
+        /// Smaller sizes
         #[arg(long)]
         quick: bool,
-        /// Draw the curves into this folder.
+        /// Draw the curves into this folder
         #[arg(long, value_name = "DIR")]
         svg: Option<PathBuf>,
     },
-    /// Makes the tables of docs/performance.md anew from the records of runs.
+    /// Regenerate the tables of docs/performance.md from the records of runs
     Performance,
-    /// Loom suites of published crates, downloaded on demand, run by loom and by Preempt in loom's
-    /// place.
+    /// Run loom suites of published crates, downloaded on demand, with loom and with Preempt in its
+    /// place
     Suites {
-        /// The crates; all of data/suites.toml unless named.
+        /// The crates [default: all of data/suites.toml]
         crates: Vec<String>,
-        /// Only tests whose names contain this.
+        /// Only tests whose names contain this
         #[arg(long)]
         test: Option<String>,
-        /// LOOM_MAX_PREEMPTIONS for both tools.
+        /// LOOM_MAX_PREEMPTIONS for both tools
         #[arg(long, default_value_t = 2)]
         bound: u32,
-        /// CPU-seconds that a test may take.
+        /// CPU-seconds per test
         #[arg(long, default_value_t = 60)]
         time: u64,
     },
-    /// One search of stateright in a process of its own.
+    /// One search of stateright in a process of its own
     #[command(hide = true)]
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
-    /// The same models or tests with peers, in one run.
+    /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer.
+        /// Which peer
         #[arg(value_parser = ["rust", "spin", "stateright"])]
         peer: String,
-        /// Smaller sizes.
+        /// Smaller sizes
         #[arg(long)]
         quick: bool,
     },

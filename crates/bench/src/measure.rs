@@ -1,4 +1,4 @@
-//! CPU time and peak memory of a search, measured in a process of its own.
+//! CPU time and peak memory of a search, measured in a child process.
 
 use std::fmt;
 use std::path::Path;
@@ -11,15 +11,15 @@ use preempt_explore::{Cache, Limits, Order, Plan, Silent};
 
 use crate::papers::cartesian::CARTESIAN;
 
-/// Which of our searches.
+/// A search of Preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
     /// Over states, breadth first, without reduction.
     Full,
     /// Over states, with cartesian reduction.
     Cartesian,
-    /// Over executions within a bound of preemptions, where happens-before graphs are kept as
-    /// states are elsewhere.
+    /// Over executions within a bound on preemptions, with a table of happens-before graphs instead
+    /// of states.
     Icb {
         /// The greatest number of preemptions.
         bound: u32,
@@ -63,30 +63,29 @@ impl Search {
     }
 }
 
-/// Where a run gives up.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cap {
     /// Memory, in units of 2^20 bytes.
     pub megabytes: usize,
-    /// Elapsed time, in the unit that SPIN has for it.
+    /// Elapsed time, in SPIN's unit.
     pub minutes: u64,
 }
 
-/// What one run did and took.
+/// The counts and costs of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Distinct states; of a search over executions, distinct happens-before graphs of what was
-    /// executed.
+    /// Distinct states; for a search over executions, distinct happens-before graphs.
     pub states: u64,
     /// Transitions.
     pub transitions: u64,
-    /// CPU time of the process, all its threads and children.
+    /// CPU time of the process with all its threads and children.
     pub seconds: f64,
-    /// Elapsed time, which other work on the machine makes longer.
+    /// Elapsed time, which includes other work on the machine.
     pub wall: f64,
-    /// The most memory that the process had.
+    /// Peak memory of the process.
     pub peak_bytes: u64,
-    /// Whether the search came to its end; otherwise the figures are those at which it gave up.
+    /// Whether the search was complete; otherwise the figures are those at the limit.
     pub complete: bool,
 }
 
@@ -107,7 +106,7 @@ impl Measured {
     }
 }
 
-/// Searches a model in a child process (this program, command `one`) by so many workers.
+/// Searches a model in a child process (this program, command `one`) with several workers.
 pub fn in_child(
     search: Search,
     jobs: usize,
@@ -128,13 +127,13 @@ pub fn in_child(
 }
 
 impl Measured {
-    /// In one line, for the process that asked.
+    /// One line, for the parent process.
     pub fn line(&self) -> String {
         let Measured { states, transitions, seconds, wall, peak_bytes, complete } = self;
         format!("{states} {transitions} {seconds} {wall} {peak_bytes} {complete}")
     }
 
-    /// Reads what [`line`](Measured::line) wrote.
+    /// Parses the result of [`line`](Measured::line).
     pub fn parse(line: &str) -> Result<Measured> {
         let mut words = line.split_whitespace();
         let mut next = || words.next().ok_or_else(|| anyhow!("six figures expected, not {line:?}"));
@@ -149,13 +148,13 @@ impl Measured {
     }
 }
 
-/// Searches a model in this process, once, and prints what [`in_child`] reads.
+/// Searches a model once in this process and prints the result for [`in_child`].
 pub fn one(search: Search, jobs: usize, model: &Path, settings: &[String], cap: Cap) -> Result<()> {
     println!("{}", here(search, jobs, model, settings, cap)?.line());
     Ok(())
 }
 
-/// Searches a model in this process. Time and memory are those of the process since it was started.
+/// Searches a model in this process. Time and memory are those of the process since its start.
 pub fn here(
     search: Search,
     jobs: usize,
@@ -193,16 +192,16 @@ pub fn here(
         wall: outcome.elapsed.as_secs_f64(),
         peak_bytes: own_peak()?,
         complete: match search {
-            // A bound that was explored is an end, though there are executions beyond it.
+            // A bound that was explored counts as complete, although there are executions beyond
+            // it.
             Search::Icb { .. } => outcome.stopped.is_none(),
             Search::Full | Search::Cartesian => outcome.complete,
         },
     })
 }
 
-/// A run of child processes that is made again, at most 50 times, until it took so many
-/// CPU-seconds: the kernel tells the time in hundredths. The time is the mean, with the start of
-/// the process.
+/// Repeats a run of child processes, at most 50 times, until it took `at_least` CPU-seconds: the
+/// kernel measures in hundredths. The time is the mean, including the start of the process.
 pub fn repeated(at_least: f64, run: impl Fn() -> Result<Measured>) -> Result<Measured> {
     let before = children_seconds()?;
     let mut runs = 0;
@@ -216,7 +215,7 @@ pub fn repeated(at_least: f64, run: impl Fn() -> Result<Measured>) -> Result<Mea
     }
 }
 
-/// The most memory that this process had, in bytes.
+/// Peak memory of this process, in bytes.
 pub fn own_peak() -> Result<u64> {
     let kilobytes = std::fs::read_to_string("/proc/self/status")?
         .lines()
@@ -240,7 +239,7 @@ pub fn own_seconds() -> Result<f64> {
     Ok(ticks("self", 13)? + ticks("self", 14)?)
 }
 
-/// CPU seconds of a process that runs.
+/// CPU seconds of a running process.
 pub fn seconds_of(process: u32) -> Result<f64> {
     let process = process.to_string();
     Ok(ticks(&process, 13)? + ticks(&process, 14)?)

@@ -1,11 +1,11 @@
-//! Random programs whose threads are straight lines: no branch, no loop, no waiting. For the
-//! reduction by blocks.
+//! Random programs with straight-line threads: no branch, no loop, no blocking. For the reduction
+//! by blocks.
 
 use std::fmt::Write;
 
 use crate::random::{Random, Shape};
 
-/// Places that several threads may use.
+/// Variables that several threads may use.
 const SHARED: [&str; 5] = ["x", "y", "z", "a[0]", "a[1]"];
 
 /// The text of the random program with this seed. Some of its steps may fail.
@@ -16,7 +16,7 @@ pub fn program(seed: u64, shape: Shape) -> String {
         text += "steps statement;\n";
     }
     text += "atomic var x = 0; atomic var y = 1; atomic var z: 0..=9 = 0; var a: [int; 2];\n";
-    // With few places there are many conflicts.
+    // Few variables make many conflicts.
     let places = &SHARED[..1 + random.below(SHARED.len())];
     let fails = random.percent(30);
     let threads = shape.threads.0 + random.below(shape.threads.1 - shape.threads.0 + 1);

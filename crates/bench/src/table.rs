@@ -2,19 +2,19 @@
 
 pub use preempt_system::text::grouped;
 
-/// Columns as wide as what is in them; the first is to the left, the others to the right.
+/// Columns that are as wide as their content; the first is left-aligned, the others right-aligned.
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with this head.
+    /// A table with these headings.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
         Table { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -46,7 +46,7 @@ impl Table {
     }
 }
 
-/// What is not there.
+/// A missing value.
 pub fn absent() -> String {
     "–".into()
 }

@@ -1,4 +1,4 @@
-//! How much faster several workers are: icb on the work-stealing queue, wall time and CPU time, as
+//! The speed-up by several workers: icb on the work-stealing queue, wall time and CPU time, as
 //! ratios within one run.
 
 use std::time::Instant;
@@ -9,7 +9,7 @@ use preempt_explore::{Cache, Count, Order, Outcome, Plan};
 use crate::measure;
 use crate::papers::queue::{self, Lock};
 
-/// What one search took.
+/// The cost of one search.
 struct Took {
     outcome: Outcome,
     wall: f64,
@@ -22,7 +22,7 @@ fn search(plan: Plan, size: u32) -> Result<Took> {
     Ok(Took { outcome, wall: started.elapsed().as_secs_f64(), cpu: measure::own_seconds()? - cpu })
 }
 
-/// The faster of some repetitions.
+/// The fastest of several repetitions.
 fn fastest(plan: Plan, size: u32, repetitions: u32) -> Result<Took> {
     let mut best = search(plan, size)?;
     for _ in 1..repetitions {
@@ -38,8 +38,8 @@ fn fastest(plan: Plan, size: u32, repetitions: u32) -> Result<Took> {
     Ok(best)
 }
 
-/// Measures searches by one worker up to `most`, of a queue of this size, and prints a table.
-/// Whether they all counted the same.
+/// Measures searches by one worker up to `most`, for a queue of this size, and prints a table.
+/// Returns whether all counts are equal.
 pub fn compare(most: usize, size: u32, repetitions: u32) -> Result<bool> {
     println!(
         "icb, cache hb, bound 3, work-stealing queue of size {size}; seconds, the fastest of {repetitions}"

@@ -1,5 +1,6 @@
-//! The reduction by blocks against the oracle, on programs with straight-line threads: the same
-//! terminal states and failures, every trace, and as many PO graphs as were counted beforehand.
+//! Compares the reduction by blocks with the oracle, on programs with straight-line threads: the
+//! same terminal states and failures, every trace, and as many PO graphs as were counted in
+//! advance.
 
 use std::collections::BTreeSet;
 
@@ -18,22 +19,22 @@ use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 use crate::random::Shape;
 use crate::straight;
 
-/// What programs are made of.
+/// The constructs of random programs.
 const SHAPE: Shape = Shape { threads: (1, 4), statements: 4 };
 
-/// Programs with more PO graphs than these are passed over.
+/// Programs with more PO graphs are skipped.
 const MOST_GRAPHS: u128 = 5_000;
 
-/// What was counted on one program.
+/// The counts of one program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
-    /// Combinations of orders, contradictory ones among them, by the paper's reading.
+    /// Combinations of orders, including contradictory ones, as the paper counts them.
     pub product: u128,
-    /// PO graphs by the paper's reading.
+    /// PO graphs, as the paper counts them.
     pub paper: u128,
     /// PO graphs where reads commute.
     pub graphs: u128,
-    /// Whether more graphs than formula (12) says.
+    /// Whether there are more graphs than formula (12) gives.
     pub beyond: bool,
     /// Whether some step can fail.
     pub fails: bool,
@@ -60,7 +61,7 @@ pub fn compare_text(text: &str) -> Result<Option<Sums>> {
     compare(&machine.with_stable_names())
 }
 
-/// Compares on a machine that is large enough for all its states.
+/// Compares on a machine whose states are large enough.
 pub fn compare(machine: &Machine) -> Result<Option<Sums>> {
     let lines = machine.straight_lines().map_err(|why| anyhow!("{why}"))?;
     let paper = figures(&lines, Dependence::All)?;
@@ -122,8 +123,7 @@ pub fn compare(machine: &Machine) -> Result<Option<Sums>> {
     Ok(Some(sums))
 }
 
-/// What is counted, after a look at it: an order in which no two accesses commute is an
-/// interleaving.
+/// The counts, after a sanity check: an order in which no two accesses commute is an interleaving.
 fn figures(lines: &[Vec<preempt_system::Footprint>], dependence: Dependence) -> Result<Figures> {
     let blocks = Blocks::new(lines, dependence);
     let figures = Figures::of(&blocks);
@@ -140,7 +140,7 @@ fn figures(lines: &[Vec<preempt_system::Footprint>], dependence: Dependence) -> 
     Ok(figures)
 }
 
-/// The whole way: from a plan to an outcome, with its findings replayed.
+/// From a plan to an outcome with replayed findings.
 fn check_outcomes(machine: &Machine, expected: &oracle::Reachable, sums: &Sums) -> Result<()> {
     for (reduction, graphs) in
         [(Reduction::Blocks, sums.graphs), (Reduction::BlocksPaper, sums.paper)]
@@ -166,7 +166,7 @@ fn check_outcomes(machine: &Machine, expected: &oracle::Reachable, sums: &Sums) 
     Ok(())
 }
 
-/// What executions show.
+/// The results of executions.
 #[derive(Default)]
 struct Seen {
     dependence: Dependence,

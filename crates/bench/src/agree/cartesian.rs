@@ -1,5 +1,5 @@
-//! The cartesian search against the oracle: the same failures, deadlock among them, the same local
-//! states of every thread, and the same numbers for both orders and any number of workers.
+//! Compares the cartesian search with the oracle: the same failures, including deadlocks, the same
+//! local states of every thread, and the same counts for both orders and any number of workers.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,17 @@ use preempt_system::{Failure, Model, ThreadId};
 
 use crate::random::{Shape, program};
 
-/// Programs with more states than these are passed over.
+/// Programs with more states are skipped.
 pub const MOST_STATES: u64 = 20_000;
 
-/// What random programs may have to satisfy in every state. The second may go wrong when it is
-/// evaluated.
+/// Invariants of random programs. Evaluating the second may fail.
 const INVARIANTS: [&str; 3] =
     ["x != 2 || y != 1", "4 / y >= 1 + x", "a[0] == 0 || a[1] == 0 || x == 0"];
 
 /// Compares on the random program with this seed. `false` if it is too large.
 pub fn one(seed: u64, shape: Shape) -> Result<bool> {
     let mut text = program(seed, shape);
-    // Every third has an invariant.
+    // Every third program has an invariant.
     if seed.is_multiple_of(3) {
         text +=
             &format!("invariant one: {};\n", INVARIANTS[(seed / 3) as usize % INVARIANTS.len()]);
@@ -32,11 +31,11 @@ pub fn one(seed: u64, shape: Shape) -> Result<bool> {
     compare(&text).with_context(|| format!("on this program:\n{text}"))
 }
 
-/// What must come out.
+/// The expected results.
 struct Expected {
     failures: BTreeSet<FailureName>,
     states: u64,
-    /// For every thread, which bits are its own, and its local states.
+    /// For every thread, the bits that belong to it, and its local states.
     masks: Vec<Vec<u64>>,
     locals: Vec<BTreeSet<Vec<u64>>>,
 }
@@ -121,7 +120,7 @@ pub fn compare(text: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Compares what a plan finds; the driver replays every schedule.
+/// Compares the findings of a plan; the driver replays every schedule.
 fn by_plan(reading: Reading, machine: &Machine, expected: &Expected) -> Result<()> {
     let plan = Plan::new().reduction(Reduction::Cartesian { reading });
     let (all, _) = super::run(plan.keep_going(), machine.clone())?;
@@ -149,7 +148,7 @@ fn names(failures: &[Failure]) -> BTreeSet<FailureName> {
     failures.iter().map(oracle::name).collect()
 }
 
-/// What does not depend on the order.
+/// The results that do not depend on the order.
 fn counts(seen: &Coverage) -> [u64; 6] {
     [seen.states, seen.expanded, seen.transitions, seen.blocked, seen.ended, seen.failed]
 }

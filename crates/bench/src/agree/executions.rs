@@ -1,5 +1,5 @@
-//! Searches over executions against the oracle: the same failures, within the bound if there is
-//! one.
+//! Compares searches over executions with the oracle: the same failures, within the bound if there
+//! is one.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use preempt_machine::Machine;
 
 use crate::random::{Shape, program};
 
-/// Programs with more states than these are passed over.
+/// Programs with more states are skipped.
 pub const MOST_STATES: u64 = 2_000;
 
-/// A search over executions tells more states apart than one over states: it is given up beyond so
-/// many.
+/// A search over executions distinguishes more states than one over states: it is abandoned beyond
+/// this number.
 const MOST_STABLE_STATES: u64 = 5_000;
 
 /// The bounds within which plans are compared.
@@ -26,7 +26,7 @@ pub fn orders(bound: Option<u32>) -> Vec<Plan> {
     let cached =
         [Order::Icb { cache: Cache::State }, Order::Icb { cache: Cache::Hb }, Order::DfsHb];
     let all = [Order::Icb { cache: Cache::None }, Order::ContextBounded];
-    // Without a bound, and without a cache, there may be very many executions.
+    // Without a bound and without a cache there may be very many executions.
     let plans = cached.into_iter().chain(all.into_iter().filter(|_| bound.is_some()));
     plans.map(|order| Plan { bound, ..Plan::new().order(order) }).collect()
 }
@@ -54,8 +54,8 @@ pub fn reductions(bound: Option<u32>) -> Vec<Plan> {
         .collect()
 }
 
-/// Compares plans with the oracle on the random program with this seed. Says how many comparisons
-/// were made: none if the program is too large.
+/// Compares plans with the oracle on the random program with this seed. Returns the number of
+/// comparisons: 0 if the program is too large.
 pub fn one(seed: u64, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64> {
     let text = program(seed, Shape { threads: (2, 3), statements: 3 });
     compare_text(&text, plans).with_context(|| format!("on this program:\n{text}"))
@@ -68,7 +68,7 @@ pub fn compare_text(text: &str, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u
     grown(machine)?.map_or(Ok(0), |machine| compare(&machine, plans))
 }
 
-/// The machine, large enough for all its states, unless it has too many.
+/// The machine, with states that are large enough, unless there are too many.
 pub(super) fn grown(machine: Machine) -> Result<Option<Machine>> {
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
     let (outcome, machine) = super::run(Plan::new().keep_going().limits(limits), machine)?;
@@ -91,7 +91,7 @@ fn compare(machine: &Machine, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64
                 "{}: expected {expected:?}, found {found:?}",
                 what()
             );
-            // Level by level, what is found is found with the fewest preemptions.
+            // Level by level, an error is found with the fewest preemptions.
             let fewest = !matches!(plan.order, Order::Icb { .. }) || found == expected;
             ensure!(fewest, "{}: expected preemptions {expected:?}, found {found:?}", what());
         }
@@ -99,12 +99,11 @@ fn compare(machine: &Machine, plans: fn(Option<u32>) -> Vec<Plan>) -> Result<u64
     Ok(compared)
 }
 
-/// What a plan finds, with how many preemptions; `None` if it does not come to its end.
+/// The findings of a plan, each with its preemptions; `None` if it is not complete.
 fn failures(plan: Plan, machine: &Machine) -> Result<Option<BTreeMap<FailureName, u32>>> {
     let limits = Limits { states: Some(MOST_STABLE_STATES), ..Limits::default() };
     let (outcome, _) = super::run(plan.keep_going().limits(limits), machine.clone())?;
     let found = outcome.findings.iter().map(|f| (oracle::name(&f.failure), f.preemptions));
-    // A program that fails before its first step has no executions: the search ends there, and says
-    // so.
+    // A program that fails before its first step has no executions: the search ends there.
     Ok((outcome.stopped.is_none() && !outcome.at_finding).then(|| found.collect()))
 }

@@ -1,4 +1,4 @@
-//! Random programs: the searches against the oracle.
+//! Compares searches with the oracle on random programs.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::{Limits, Order, Outcome, Plan, Silent, StoreKind, oracle};
@@ -14,7 +14,7 @@ pub mod executions;
 pub mod points;
 pub mod transactions;
 
-/// Programs with more states than these are passed over: the oracle is slow.
+/// Programs with more states are skipped: the oracle is slow.
 const MOST_STATES: u64 = 20_000;
 
 /// Compares all full searches with the oracle on the random program with this seed. `false` if the
@@ -36,7 +36,7 @@ fn compare(text: &str) -> Result<bool> {
     if !outcome.complete {
         return Ok(false);
     }
-    // The machine has grown to hold all states, and none of what follows begins anew.
+    // The machine has grown to hold all states, so none of these searches restarts.
     let expected = oracle::reachable(&machine);
     for order in [Order::BreadthFirst, Order::DepthFirst] {
         for (store, jobs) in [
@@ -104,7 +104,7 @@ pub enum What {
     Points,
 }
 
-/// Compares on many programs; says whether all agreed.
+/// Compares on many programs; returns whether all agree.
 pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
     if what == What::Transactions {
         return by_transactions(from, programs);

@@ -1,5 +1,6 @@
-//! Every search over executions, at all scheduling points and at synchronisation only, against
-//! brute force: traces within each bound, failures with their least preemptions, and data races.
+//! Compares every search over executions, at all scheduling points and at synchronisation only,
+//! with brute force: traces within each bound, failures with their least preemptions, and data
+//! races.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use preempt_system::{Capacity, Choice, FailureKind, Fingerprint, HbGraph, Model,
 use super::executions;
 use crate::random::{self, outcomes::Kind};
 
-/// Programs with more executions than these are passed over.
+/// Programs with more executions are skipped.
 pub const MOST_EXECUTIONS: u64 = 1_000;
 
 /// The bounds within which searches are compared.
@@ -27,9 +28,9 @@ const BOUNDS: [Option<u32>; 4] = [None, Some(0), Some(1), Some(2)];
 pub struct Compared {
     /// Programs.
     pub programs: u64,
-    /// Those of them with a data race.
+    /// Programs with a data race.
     pub racy: u64,
-    /// Those of them in which something else goes wrong.
+    /// Programs with another failure.
     pub failing: u64,
     /// Searches.
     pub searches: u64,
@@ -45,13 +46,13 @@ impl Compared {
     }
 }
 
-/// All executions of a model: no state, no trace and no step is left out.
+/// All executions of a model, without any reduction.
 #[derive(Default)]
 struct Brute {
     executions: u64,
     /// For each trace the least preemptions of its executions.
     traces: BTreeMap<Fingerprint, u32>,
-    /// For each failure, deadlock being one, the least preemptions with which it shows.
+    /// For each failure, including deadlocks, the least preemptions with which it occurs.
     failures: BTreeMap<FailureName, u32>,
     /// The least preemptions of an execution with a data race.
     race: Option<u32>,
@@ -124,10 +125,10 @@ fn within(bound: Option<u32>, preemptions: u32) -> bool {
     bound.is_none_or(|bound| preemptions <= bound)
 }
 
-/// How many workers searches are compared with, one worker apart.
+/// The numbers of workers, in addition to one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Workers {
-    /// No others: to start them takes longer than to search a small program.
+    /// None: starting workers takes longer than searching a small program.
     One,
     /// Two, where the plan allows it.
     Two,
@@ -157,7 +158,7 @@ fn plans(bound: Option<u32>, points: Points, workers: Workers) -> Vec<Plan> {
 }
 
 /// Compares all searches on the random program with this seed, of this kind or of [all
-/// sorts](random::program); nothing, if it has too many executions.
+/// kinds](random::program). Does nothing if it has too many executions.
 pub fn one(kind: Option<Kind>, seed: u64) -> Result<Compared> {
     let of_all_sorts = || random::program(seed, random::Shape { threads: (2, 3), statements: 3 });
     let text = kind.map_or_else(of_all_sorts, |kind| random::outcomes::program(kind, seed));
@@ -199,7 +200,7 @@ fn compare_with(text: &str, workers: Workers) -> Result<Compared> {
     Ok(Compared { programs: 1, racy, failing, searches })
 }
 
-/// Runs a plan to its end; `None` if it stops before that.
+/// Runs a plan to completion; `None` if it stops before that.
 fn run(plan: Plan, machine: &Machine) -> Result<Option<Outcome>> {
     let limits = Limits { executions: Some(100 * MOST_EXECUTIONS), ..Limits::default() };
     let (outcome, _) = super::run(plan.limits(limits), machine.clone())?;
@@ -281,7 +282,8 @@ fn check(
     Ok(())
 }
 
-/// Compares searches that go on after races with all points: then everything else has to be found.
+/// Compares searches that continue after races with those at all points: everything else must be
+/// found.
 fn compare_promoted(machine: &Machine, fine: &Brute) -> Result<u64> {
     let mut compared = 0;
     for plan in plans(None, Points::Sync, Workers::One) {

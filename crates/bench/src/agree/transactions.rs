@@ -1,4 +1,4 @@
-//! Reductions by transactions against the full search: the same steps fail.
+//! Compares reductions by transactions with the full search: the same steps fail.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use preempt_system::Failure;
 
 use crate::random::{self, Shape, locked, records};
 
-/// Programs with more states than these are passed over.
+/// Programs with more states are skipped.
 pub const MOST_STATES: u64 = 20_000;
 
-/// What the comparisons saw.
+/// Sums over the comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// The programs that were small enough.
+    /// Programs that were small enough.
     pub programs: u64,
-    /// Those in which something fails.
+    /// Programs with a failure.
     pub failing: u64,
     /// The states of all full searches.
     pub full: u64,
     /// The states of all reduced ones.
     pub reduced: u64,
-    /// Searches that began anew because a variable proved not to be protected.
+    /// Searches that restarted because a variable proved to be unprotected.
     pub breaches: u64,
-    /// Programs of which the unsound variant misses a failure.
+    /// Programs in which the unsound variant misses a failure.
     pub missed: u64,
 }
 
@@ -46,7 +46,7 @@ impl Compared {
 /// Writes the random program with a seed.
 pub type Generator = fn(u64) -> String;
 
-/// Programs with locks, with records, and with all that there is.
+/// Programs with locks, with records, and with all constructs.
 pub const GENERATORS: [Generator; 3] = [locked::program, records::program, |seed| {
     random::program(seed, Shape { threads: (2, 3), statements: 4 })
 }];
@@ -126,8 +126,8 @@ fn machine(text: &str) -> Result<Machine> {
         .map_err(|d| anyhow!("{}", d[0].message))
 }
 
-/// The machine grown to hold all states, how many there are, and the failing steps; `None` if there
-/// are too many.
+/// The machine grown to hold all states, their number, and the failing steps; `None` if there are
+/// too many.
 fn full(machine: Machine) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)>> {
     let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
     let (outcome, machine) =

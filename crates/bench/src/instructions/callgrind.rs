@@ -1,4 +1,4 @@
-//! A hot path under callgrind: how many instructions, and from which sources.
+//! Runs a hot path under callgrind: the number of instructions, by source.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -7,11 +7,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 
 use super::HotPath;
 
-/// What one run was.
+/// The result of one run.
 pub(super) struct Counted {
     /// All instructions that were counted.
     pub(super) instructions: u64,
-    /// The operations that the path made.
+    /// The number of operations.
     pub(super) operations: u64,
     /// Percentages by source, the greatest first.
     pub(super) profile: Vec<(String, f64)>,
@@ -42,7 +42,7 @@ pub(super) fn run(path: HotPath, size: u32) -> Result<Counted> {
             profile: profile(&String::from_utf8_lossy(&annotate.stdout)),
         })
     });
-    // What stays behind is in the folder for temporary files.
+    // If the removal fails, the files remain in the folder for temporary files.
     let _ = std::fs::remove_file(&file);
     counted
 }
@@ -61,7 +61,7 @@ fn read(output: &Output) -> Result<(u64, u64)> {
     Ok((instructions, operations.map_err(|error| anyhow!("the child prints how often: {error}"))?))
 }
 
-/// Sums what `callgrind_annotate` prints, by source: lines of a number, a percentage, and
+/// Sums the output of `callgrind_annotate` by source: lines of a number, a percentage, and
 /// `file:function`.
 fn profile(annotated: &str) -> Vec<(String, f64)> {
     let mut by_source: BTreeMap<String, u64> = BTreeMap::new();
@@ -81,7 +81,7 @@ fn profile(annotated: &str) -> Vec<(String, f64)> {
     shares
 }
 
-/// A file without the folders of this machine; what has no source goes by its function.
+/// A file without the folders of this machine; without a source, the name of the function.
 fn source(file: &str, function: &str) -> String {
     let of = |folder: &str| file.split_once(folder).map(|(_, rest)| rest.to_owned());
     let ours = of("/crates/").filter(|_| !file.contains("/registry/"));

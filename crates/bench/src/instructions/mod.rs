@@ -1,13 +1,12 @@
-//! Instructions of the hot paths, counted by valgrind: a change shows even on a machine with other
-//! work.
+//! Counts the instructions of the hot paths with valgrind: a change shows even on a busy machine.
 //!
-//! Each path runs in a child under callgrind, twice, the second time longer. What both have in
-//! common (the start of the process, the reading of the model) goes away in the difference, which
-//! is divided by the operations that the second run made more. Of the visited set only what happens
-//! inside of it is counted, for all the others everything.
+//! Each path runs in a child under callgrind twice, the second time longer. Costs that both have in
+//! common (starting the process, reading the model) cancel in the difference, which is divided by
+//! the number of additional operations. For the visited set only the instructions inside it are
+//! counted, for all others everything.
 //!
-//! There are frameworks for this; they need a second program to be installed in just the right
-//! version. All that is needed here is valgrind.
+//! Frameworks for this need a runner that is installed in exactly the right version. This needs
+//! only valgrind.
 
 mod callgrind;
 pub mod path;
@@ -20,13 +19,13 @@ pub use self::path::HotPath;
 use crate::record::{self, Record};
 use crate::table::{Table, absent};
 
-/// What the table begins with.
+/// The title of the table.
 const TITLE: &str = "instructions of the hot paths";
 
-/// How many sources a profile names.
+/// The number of sources in a profile.
 const NAMED: usize = 6;
 
-/// Counts, prints, and compares with what was recorded last.
+/// Counts, prints, and compares with the last record.
 pub fn print() -> Result<()> {
     let recorded = recorded();
     let mut counts = Table::new(["path", "instructions", "recorded", "change", "operation"]);
@@ -63,7 +62,7 @@ fn recorded() -> BTreeMap<String, f64> {
         return BTreeMap::new();
     };
     let table = record.parts().find(|part| part.starts_with(TITLE)).unwrap_or_default();
-    // Columns are two blanks apart, names have one.
+    // Columns are separated by two blanks; names contain single blanks.
     let row = |line: &str| {
         let mut cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
         Some((cells.next()?.to_owned(), cells.next()?.parse().ok()?))

@@ -1,4 +1,4 @@
-//! The hot paths: what each one does so often that its instructions count.
+//! The hot paths: operations that occur so often that their instructions matter.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use preempt_system::{
 use crate::corpus;
 use crate::papers::cartesian::CARTESIAN;
 
-/// One of them.
+/// A hot path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum HotPath {
     /// A step of a model.
@@ -56,7 +56,7 @@ impl HotPath {
         }
     }
 
-    /// What is counted as one.
+    /// The unit that is counted.
     pub fn operation(self) -> &'static str {
         match self {
             HotPath::Step => "a step of bench/counter2.pre, with the copy of its state",
@@ -76,7 +76,7 @@ impl HotPath {
         }
     }
 
-    /// The word for the command line.
+    /// Its name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             HotPath::Step => "step",
@@ -88,7 +88,7 @@ impl HotPath {
         }
     }
 
-    /// How large the two runs are; [`run`](HotPath::run) says what that means.
+    /// The sizes of the two runs, in the unit of [`run`](HotPath::run).
     pub fn sizes(self) -> [u32; 2] {
         match self {
             HotPath::Step | HotPath::Fingerprint => [20_000, 120_000],
@@ -98,12 +98,12 @@ impl HotPath {
         }
     }
 
-    /// The functions inside of which instructions are counted, if not everywhere.
+    /// The functions inside which instructions are counted; everywhere without any.
     pub(super) fn only_in(self) -> Option<&'static str> {
         (self == HotPath::VisitedSet).then_some("*Visited>::insert*")
     }
 
-    /// Walks it; returns how many operations that were.
+    /// Runs it; returns the number of operations.
     pub fn run(self, size: u32) -> Result<u64> {
         match self {
             HotPath::Step => steps(size.into()),
@@ -124,10 +124,10 @@ fn machine(file: &str, settings: &[(&str, u32)]) -> Result<Machine> {
     corpus::machine(&corpus::root().join(Path::new(file)), &settings)
 }
 
-/// Threads take turns; when none can move, the model begins anew.
+/// Threads take turns; when none can move, the model restarts.
 fn steps(wanted: u64) -> Result<u64> {
     let machine = machine("bench/counter2.pre", &[("N", 2), ("K", 5)])?;
-    // A search leaves states that are large enough.
+    // After a search the states are large enough.
     let search = Plan::new().build().map_err(|refusal| anyhow!("{refusal}"))?;
     let machine = search.run(machine, &Silent).1;
     let threads = machine.shape().threads;
@@ -160,8 +160,8 @@ fn switches(executions: u64) -> Result<u64> {
     Ok(outcome.tally.context("executions are counted")?.steps)
 }
 
-/// Random executions of a test that is mostly beginnings and ends: of threads, of blocks of memory,
-/// of the execution.
+/// Random executions of a test that mostly consists of starts and ends: of threads, of memory
+/// blocks, of the execution.
 fn executions(wanted: u64) -> Result<u64> {
     let check = Check::new().order(Order::Random).count(Count::Executions).seed(1).runs(wanted);
     Ok(check.run(allocates).tally.context("executions are counted")?.executions)
@@ -180,7 +180,7 @@ fn allocates() {
     threads.into_iter().for_each(|thread| thread.join().expect("nothing in it panics"));
 }
 
-/// Actions of a graph before it begins anew.
+/// Actions of a graph before it is cleared.
 const GRAPH: u64 = 64;
 
 fn fingerprints(wanted: u64) -> u64 {
@@ -240,7 +240,7 @@ mod tests {
         );
         assert_eq!(twice(HotPath::Execution, 3), 3);
         assert_eq!(twice(HotPath::VisitedSet, 3), 3 * 10 * 11 * 11);
-        // The paper's transitions, and the threads that have ended, which it does not count here.
+        // The paper's transitions, and the ended threads, which it does not count here.
         assert!(twice(HotPath::CalcCv, 12) > 394);
     }
 }

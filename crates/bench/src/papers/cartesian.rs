@@ -19,11 +19,10 @@ mod table;
 
 pub use table::print;
 
-/// Rows beyond this many bytes are left out.
+/// Rows that need more bytes are skipped.
 const MEMORY: usize = 8 << 30;
 
-/// Rows with more states than these, in the standard columns and in the cartesian ones, are left
-/// out by `--quick`.
+/// `--quick` skips rows with more states, in the standard columns and in the cartesian ones.
 const QUICK: [u64; 2] = [100_000, 10_000];
 
 #[derive(Debug, Deserialize)]
@@ -45,7 +44,7 @@ struct Milliseconds {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Its head.
+    /// Its heading.
     pub name: String,
     subject: String,
     #[serde(default)]
@@ -54,23 +53,23 @@ pub struct Row {
     pub standard: Option<[u64; 2]>,
     /// The same of the cartesian one.
     pub cartesian: Option<[u64; 2]>,
-    /// The percentages of states and transitions that the paper says are saved.
+    /// The percentages of states and transitions that the paper claims to save.
     saved: Option<[f64; 2]>,
     #[serde(default)]
     milliseconds: Milliseconds,
-    /// The states and transitions that Figure 6 gives if it is read as printed. Not in the paper:
-    /// an independent prototype's.
+    /// The states and transitions of Figure 6 as printed. Not in the paper: measured with an
+    /// independent prototype.
     pub literal: Option<[u64; 2]>,
     #[serde(default)]
     counts_ended: bool,
 }
 
-/// What one search of a row took.
+/// The result of one search of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Ours {
     /// States and transitions, counted as the paper counts them.
     pub figures: [u64; 2],
-    /// Steps, waiting and ended threads, whether the paper counts them or not.
+    /// Steps, blocked and ended threads, whether or not the paper counts them.
     executed: u64,
     elapsed: Duration,
 }
@@ -116,21 +115,20 @@ pub const CARTESIAN: Reduction = Reduction::Cartesian { reading: Reading::Late }
 /// Figure 6 as it is printed.
 pub const LITERAL: Reduction = Reduction::Cartesian { reading: Reading::Literal };
 
-/// Rows on which the two algorithms are timed against each other: as large as the full search can
-/// do in a few seconds.
+/// Rows on which the two algorithms are timed: as large as the full search can do in a few seconds.
 const TIMED: [&str; 6] =
     ["File System 6", "Indexer 8", "Philosophers 9", "CMIS C=2 N=8", "CMIS C=4 N=16", "3 Robots"];
 
 /// Rows that only the cartesian search can do.
 const ALONE: [&str; 4] = ["File System 16", "Indexer 15", "CMIS C=32 N=128", "CMIS C=64 N=256"];
 
-/// Shorter searches are over before a second worker is there.
+/// Shorter searches end before a second worker has started.
 const WORTH_SHARING: Duration = Duration::from_millis(5);
 
-/// How often each search is timed; the fastest counts.
+/// Repetitions of each search; the fastest counts.
 const ROUNDS: usize = 5;
 
-/// Prints how the two searches compare in time, as ratios within this run.
+/// Prints the times of the two searches, as ratios within this run.
 pub fn times() -> Result<bool> {
     let rows = rows()?;
     let named = |name: &&str| {

@@ -1,8 +1,8 @@
 //! cpc: the figures, statement by statement; [`table`] has Table 1.
 //!
 //! The states of the figures must be equal to those of an independent prototype, for all variants.
-//! Table 1 was measured on programs that were never published; what must hold for ours is what the
-//! paper claims: no sound search visits fewer states than the unsound one.
+//! Table 1 was measured on programs that were never published; our encodings must satisfy the
+//! paper's claim that no sound search visits fewer states than the unsound one.
 
 use anyhow::{Result, anyhow, ensure};
 use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
@@ -35,11 +35,11 @@ pub struct Figure {
     states: [u64; 6],
     /// The searches that miss the error.
     missed: Vec<String>,
-    /// The transactions ended by force by the repaired search before the second thread has moved.
+    /// The transactions that the repaired search ends by force before the second thread has moved.
     forced: Option<u64>,
 }
 
-/// What the searches made of a figure.
+/// The results of the searches for a figure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shown {
     states: [u64; 6],
@@ -60,12 +60,12 @@ fn figures_of(data: &Data) -> Result<Vec<Figure>> {
 }
 
 impl Figure {
-    /// What must come out.
+    /// The expected results.
     pub fn expected(&self) -> Shown {
         Shown { states: self.states, missed: self.missed.clone(), forced: self.forced.unwrap_or(0) }
     }
 
-    /// What comes out. What the data do not say of forced ends is not counted.
+    /// The results. Forced ends are counted only if the data contain them.
     pub fn show(&self) -> Result<Shown> {
         let machine = corpus::machine(&corpus::root().join(&self.file), &[])?;
         let (states, failures) = full(&machine)?;
@@ -97,7 +97,7 @@ fn search(machine: &Machine, variant: Variant, handing: Handing) -> Found {
     cpc::run(machine.clone(), Config { variant, handing })
 }
 
-/// The states of the full search, and how many failures it finds.
+/// The states of the full search, and the number of its failures.
 fn full(machine: &Machine) -> Result<(u64, usize)> {
     let search = Plan::new()
         .keep_going()

@@ -1,9 +1,8 @@
-//! What the searches within a bound cost on the work-stealing queue, beside what a prototype
-//! needed.
+//! The cost of the searches within a bound on the work-stealing queue, next to that of a prototype.
 //!
-//! Every search runs in a process of its own, which tells its executions, its CPU time and its peak
-//! memory. Times are of different machines: what can be compared is the time for one execution, and
-//! how it grows.
+//! Every search runs in a child process, which reports its executions, its CPU time and its peak
+//! memory. Times are from different machines: only the time per execution and its growth can be
+//! compared.
 
 use std::process::Command;
 
@@ -38,7 +37,7 @@ struct Row {
     icb: Option<Cost>,
 }
 
-/// What a search did and took.
+/// The counts and costs of a search.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cost {
@@ -52,7 +51,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Microseconds for one execution, if the time can be told from nothing.
+    /// Microseconds per execution, if the time is long enough to be measured.
     fn each(&self) -> Option<f64> {
         (self.seconds >= 0.01).then(|| self.seconds * 1e6 / self.executions as f64)
     }
@@ -61,7 +60,7 @@ impl Cost {
 /// The greatest bound of a quick run.
 const QUICK: u32 = 3;
 
-/// Prints the table; says whether the counts that must be equal are. `quick` stops at 3
+/// Prints the table; returns whether the counts that must be equal are. `quick` stops at 3
 /// preemptions.
 pub fn table(quick: bool) -> Result<bool> {
     let data: Data = toml::from_str(include_str!("../../data/growth.toml"))?;

@@ -1,9 +1,9 @@
-//! icb: Tables 1 and 2 are in [`tables`]; here are Figures 1 and 2: how coverage grows on the
+//! icb: Tables 1 and 2 are in [`tables`]; this file has Figures 1 and 2: how coverage grows on the
 //! work-stealing queue, with its bound and with the number of executions.
 //!
-//! The paper has curves, not figures, and of another queue: what must be equal are the new traces
-//! of each bound, which an independent prototype counted. The happens-before states after so many
-//! executions depend on the order in which threads are tried: here the one that runs comes first.
+//! The paper has curves, not numbers, and another queue: the new traces of each bound must be equal
+//! to those that an independent prototype counted. The happens-before states after a number of
+//! executions depend on the order in which threads are tried: here the running thread comes first.
 
 use anyhow::{Context, Result};
 use preempt_explore::{Cache, Count, Limits, Order, Plan, Sampling};
@@ -33,10 +33,10 @@ struct Queue {
     new_traces: Vec<u64>,
 }
 
-/// After how many executions states are counted. A quick run leaves out the last.
+/// The numbers of executions after which states are counted. A quick run skips the last.
 const MARKS: [u64; 4] = [10, 100, 1_000, 10_000];
 
-/// Prints what is asked for. A quick run stops after 1,000 executions.
+/// Prints the selected parts. A quick run stops after 1,000 executions.
 pub fn print(ask: &Ask) -> Result<Marks> {
     let mut marks = Marks::default();
     if ask.wants_table(1) {
@@ -85,7 +85,7 @@ fn by_bound() -> Result<bool> {
             );
             found.extend(new);
         }
-        // A bound that only finds out that there is nothing more adds nothing.
+        // A bound that only shows that nothing is left adds nothing.
         let beyond = found.iter().skip(new_traces.len()).sum::<u64>();
         let equal = outcome.complete
             && found.starts_with(&new_traces)

@@ -1,8 +1,8 @@
-//! The tables of the papers, regenerated and printed beside the published figures.
+//! The tables of the papers, regenerated and printed next to the published figures.
 //!
-//! What was published is data: one file for each table, read when it is printed. Every cell is
-//! marked *equal*, *explained* (the explanation stands below the table) or *DIFFERENT*; a row whose
-//! program was never published says so, and names the subject of ours that is nearest to it.
+//! Published figures are data: one file per table, read when it is printed. Every cell is marked
+//! *equal*, *explained* (the explanation is below the table) or *DIFFERENT*; a row whose program
+//! was never published says so, and names our most similar subject.
 
 pub mod blocks;
 pub mod cartesian;
@@ -62,7 +62,7 @@ impl Paper {
         }
     }
 
-    /// Its figures that show something to be counted.
+    /// Its figures with countable content.
     fn figures(self) -> &'static [u32] {
         match self {
             Paper::Blocks => &[1, 2, 3, 4, 5],
@@ -95,21 +95,21 @@ impl Paper {
     }
 }
 
-/// What is asked for.
+/// What to print.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     /// Where the published figures are.
     pub data: Data,
-    /// How much is run.
+    /// The extent of the runs.
     pub extent: Extent,
-    /// Which part of a paper.
+    /// The part of a paper.
     pub part: Part,
 }
 
-/// How much is run.
+/// The extent of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// What takes more than a few seconds is left out.
+    /// Skips what takes more than a few seconds.
     Quick,
     /// All.
     #[default]
@@ -119,7 +119,7 @@ pub enum Extent {
 /// A part of a paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// All that we have of it.
+    /// Everything that we have of it.
     #[default]
     All,
     /// One of its tables.
@@ -129,17 +129,17 @@ pub enum Part {
 }
 
 impl Ask {
-    /// Whether to leave out what takes long.
+    /// Whether long runs are skipped.
     pub fn is_quick(&self) -> bool {
         self.extent == Extent::Quick
     }
 
-    /// Whether the table of this number is asked for.
+    /// Whether the table of this number is selected.
     pub fn wants_table(&self, number: u32) -> bool {
         self.part == Part::All || self.part == Part::Table(number)
     }
 
-    /// Whether one of the figures of these numbers is asked for.
+    /// Whether one of the figures of these numbers is selected.
     pub fn wants_figure(&self, numbers: &[u32]) -> bool {
         match self.part {
             Part::All => true,
@@ -174,7 +174,7 @@ impl Data {
     }
 }
 
-/// Prints what is asked for of these papers, and how many cells have which mark.
+/// Prints the selected parts of these papers, and the number of cells with each mark.
 pub fn print(papers: &[Paper], ask: &Ask) -> Result<Marks> {
     let mut summary =
         Table::new(["", "equal", "explained", "different", "left out", "not to be had", "seconds"]);

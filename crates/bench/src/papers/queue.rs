@@ -6,10 +6,10 @@ use preempt_machine::Machine;
 
 use crate::corpus;
 
-/// What the queue's lock is.
+/// The lock of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// A variable that is written and excludes nobody.
+    /// A variable that is written and excludes no thread.
     Plain,
     /// A mutex.
     Blocking,

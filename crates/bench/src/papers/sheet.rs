@@ -6,25 +6,24 @@ use std::ops::Add;
 
 use crate::table::{Table, absent};
 
-/// How our figure stands to the published one.
+/// How our figure compares with the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// They are the same.
+    /// They are equal.
     Equal,
-    /// They are not, for the reason that is given below the table.
+    /// They differ, for the reason given below the table.
     Explained(Note),
-    /// They are not, and should be.
+    /// They differ and should not.
     Different,
-    /// There is none of ours: left out by `--quick`, or too large.
+    /// There is no figure of ours: skipped by `--quick`, or too large.
     LeftOut,
-    /// There is none of ours: what the paper measured was never published. The note says what
-    /// stands in its stead.
+    /// There is no figure of ours: the subject was never published. The note names a substitute.
     NotToBeHad(Note),
-    /// The paper has none.
+    /// The paper has no figure.
     Blank,
 }
 
-/// A note below a table, by its place in the list.
+/// A note below a table, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note(usize);
 
@@ -47,7 +46,7 @@ impl Mark {
     }
 }
 
-/// How many cells have which mark.
+/// The number of cells with each mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// [`Mark::Equal`].
@@ -63,12 +62,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether nothing is different that must not be.
+    /// Whether no cell differs that must be equal.
     pub fn good(&self) -> bool {
         self.different == 0
     }
 
-    /// Those of a comparison that prints its own words: one cell.
+    /// The marks of a comparison that prints its own text: one cell.
     pub fn of(equal: bool) -> Marks {
         let mut marks = Marks::default();
         marks.count(if equal { Mark::Equal } else { Mark::Different });
@@ -107,7 +106,7 @@ impl Sum for Marks {
     }
 }
 
-/// A table in the making.
+/// A table under construction.
 #[derive(Debug)]
 pub struct Sheet {
     title: String,
@@ -117,7 +116,7 @@ pub struct Sheet {
     marks: Marks,
 }
 
-/// A row in the making.
+/// A row under construction.
 #[derive(Debug)]
 pub struct Row<'s> {
     sheet: &'s mut Sheet,
@@ -145,7 +144,7 @@ impl Sheet {
         self.remark = Some(text.into());
     }
 
-    /// A note to cells, which stands below the table once however often it is made.
+    /// A note on cells; a repeated note is printed once.
     pub fn note(&mut self, text: impl Into<String>) -> Note {
         let text = text.into();
         let known = self.notes.iter().position(|note| *note == text);
@@ -155,12 +154,12 @@ impl Sheet {
         }))
     }
 
-    /// Begins a row.
+    /// Starts a row.
     pub fn row(&mut self, name: impl Into<String>) -> Row<'_> {
         Row { sheet: self, cells: vec![name.into()] }
     }
 
-    /// Prints the table and its notes; returns how many cells have which mark.
+    /// Prints the table and its notes; returns the number of cells with each mark.
     pub fn print(&self) -> Marks {
         println!("{}\n{}", self.title, self.table.to_text().trim_end());
         for (number, note) in self.notes.iter().enumerate() {
@@ -179,7 +178,7 @@ impl Row<'_> {
         self
     }
 
-    /// A published figure, ours, and how they stand.
+    /// A published figure, ours, and their mark.
     pub fn cell(
         mut self,
         published: Option<impl Display>,
@@ -193,13 +192,13 @@ impl Row<'_> {
         self
     }
 
-    /// Figures that must be the same.
+    /// Figures that must be equal.
     pub fn same<T: Display + PartialEq>(self, published: T, ours: T) -> Self {
         let mark = if published == ours { Mark::Equal } else { Mark::Different };
         self.cell(Some(published), Some(ours), mark)
     }
 
-    /// Figures that need not be the same: then ours must be what is `expected` of it.
+    /// Figures that may differ: then ours must be `expected`.
     pub fn explained<T: Display + PartialEq>(
         self,
         published: T,

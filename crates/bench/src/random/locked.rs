@@ -1,10 +1,10 @@
-//! Random programs in which there is something for transactions to reduce: variables that are
-//! mostly used under their locks, local steps, and loops that never end.
+//! Random programs in which transactions can reduce something: variables that are mostly used under
+//! their locks, local steps, and endless loops.
 //!
-//! Unlike those of [`program`](super::program) these need not end; their states are few, since all
-//! variables have small ranges. Now and then a thread forgets a lock, takes the wrong one, or uses
-//! a variable once before all others do: then a variable is protected in most executions and not in
-//! all.
+//! Unlike those of [`program`](super::program) they need not terminate; they have few states, since
+//! all variables have small ranges. Sometimes a thread omits a lock, takes the wrong one, or uses a
+//! variable once before all others do: then the variable is protected in most executions, but not
+//! in all.
 
 use super::Random;
 use super::text::Text;
@@ -13,7 +13,7 @@ use super::text::Text;
 pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed ^ 0x5DEE_CE66);
     let threads = 2 + random.below(2);
-    // How often a lock is forgotten: never, now and then, often.
+    // How often a lock is omitted: never, sometimes, often.
     let careless = *random.pick(&[0, 0, 3, 10, 30]);
     let mut generator = Generator {
         random,
@@ -34,18 +34,18 @@ pub fn program(seed: u64) -> String {
 struct Generator {
     random: Random,
     text: Text,
-    /// In 100 uses of a protected variable, so many are without its lock.
+    /// The percentage of uses of a protected variable without its lock.
     careless: usize,
     depth: usize,
-    /// The locks of the sections around.
+    /// The locks of the enclosing sections.
     held: Vec<&'static str>,
-    /// What a thread does in a loop without end. A step that never ends is another error.
+    /// The operations of a thread in an endless loop. A step that never ends is another error.
     idle: &'static str,
-    /// How a round of a loop ends early.
+    /// How an iteration of a loop ends early.
     again: &'static str,
 }
 
-/// Variables, their locks, and how these are taken and given back for reading and for writing.
+/// Variables, their locks, and how these are acquired and released for reading and for writing.
 const PROTECTED: [(&str, [&str; 2]); 4] = [
     ("p", ["m.lock();", "m.unlock();"]),
     ("a[0]", ["l[0].lock();", "l[0].unlock();"]),

@@ -1,8 +1,8 @@
-//! Random programs: small enough for brute force, with everything that makes reductions go wrong.
+//! Random programs: small enough for brute force, with all constructs that are difficult for
+//! reductions.
 //!
-//! Every program ends: loops have few rounds. It may block, fail, deadlock, misuse a lock or wait
-//! forever; what it does is for the oracle to say. The same seed gives the same program on every
-//! machine.
+//! Every program terminates: loops have few iterations. It may block, fail, deadlock, misuse a lock
+//! or wait forever; the oracle decides. The same seed gives the same program on every machine.
 
 pub mod locked;
 pub mod outcomes;
@@ -11,8 +11,8 @@ mod text;
 
 use self::text::Text;
 
-/// A small generator of random numbers (PCG, 64 bits of state): a seed written down today must give
-/// the same program in five years.
+/// A small random number generator (PCG, 64 bits of state): a recorded seed must give the same
+/// program in five years.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -37,7 +37,7 @@ impl Random {
         ((u64::from(self.next()) * n as u64) >> 32) as usize
     }
 
-    /// True `n` times out of 100.
+    /// True with a probability of `n` percent.
     pub fn percent(&mut self, n: usize) -> bool {
         self.below(100) < n
     }
@@ -48,10 +48,10 @@ impl Random {
     }
 }
 
-/// What a random program may be made of.
+/// The constructs of a random program.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The fewest and the most threads.
+    /// The least and the most threads.
     pub threads: (usize, usize),
     /// The most statements of a thread, not counting those that belong together (`lock` …
     /// `unlock`).
@@ -81,7 +81,7 @@ pub fn program(seed: u64, shape: Shape) -> String {
 struct Generator {
     random: Random,
     text: Text,
-    /// Whether a thread may be started by this one.
+    /// Whether this thread may start another one.
     spawn: bool,
     depth: usize,
 }
@@ -172,7 +172,8 @@ impl Generator {
             4..=6 => {
                 let (target, source) = (*self.random.pick(&LOCALS), *self.random.pick(&SHARED));
                 let value = if target == "r" { format!("{source} % 2") } else { source.to_owned() };
-                // A remainder may be negative, and 0..=1 may not hold it: then that is the finding.
+                // A remainder may be negative, and `0..=1` may not hold it: then that is the
+                // finding.
                 self.text.line(format!("{target} = {value};"));
             }
             7 => self.text.line("x += 1;"),
@@ -298,7 +299,7 @@ impl Generator {
             self.text.line("if x == 0 { c.wait(m); }");
         }
         self.depth -= 2;
-        // Now and then somebody forgets, or does it twice.
+        // Sometimes it is omitted, or done twice.
         match self.random.below(20) {
             0 => {}
             1 => {

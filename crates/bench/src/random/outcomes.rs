@@ -1,19 +1,19 @@
-//! Random programs of few steps that are hard for reductions: steps with several outcomes that
-//! touch different things, waits on plain variables behind plain accesses, several `atomic` blocks
-//! in a row, and threads that fail.
+//! Random programs of few steps that are difficult for reductions: steps with several outcomes and
+//! different accesses, waits on plain variables after plain accesses, several `atomic` blocks in a
+//! row, and threads that fail.
 //!
-//! Every program ends. Two or three threads with few statements each have few enough interleavings
-//! for brute force.
+//! Every program terminates. Two or three threads with few statements each have few enough
+//! interleavings for brute force.
 
 use super::Random;
 use super::text::Text;
 
-/// What a program has most of.
+/// The main construct of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `choose` inside of `atomic`, with other accesses in every alternative.
+    /// `choose` inside `atomic`, with different accesses in every alternative.
     Choices,
-    /// `await` and `assume` on plain variables, behind plain accesses and before them.
+    /// `await` and `assume` on plain variables, after plain accesses and before them.
     Waits,
     /// Several `atomic` blocks in a row, some of them empty, with plain and atomic variables.
     Atomics,
@@ -103,7 +103,7 @@ impl Generator {
         self.text.line(format!("assert {condition} || l == 2;"));
     }
 
-    /// A choice of two or three; what is chosen may choose again.
+    /// A choice of two or three; the chosen block may choose again.
     fn choose(&mut self, depth: usize) {
         self.text.open("choose");
         for alternative in 0..2 + self.random.below(2) {

@@ -1,9 +1,9 @@
-//! Random programs with records on the heap: made by one thread, shown to others, handed over,
-//! linked and forgotten; with fields that are used under the lock of the record, under a lock with
-//! a name, or under none.
+//! Random programs with heap records: allocated by one thread, published to others, handed over,
+//! linked and dropped; with fields that are used under the lock of the record, under a global lock,
+//! or under none.
 //!
-//! What a record is protected by changes during its life, and mistakes are made now and then. Half
-//! of the programs begin with one thread that starts others and may join them, and uses a variable
+//! The protection of a record changes during its life, and mistakes occur sometimes. Half of the
+//! programs start with one thread that starts others and may join them, and that uses a variable
 //! before and after without a lock.
 
 use super::Random;
@@ -13,7 +13,7 @@ use super::text::Text;
 pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed ^ 0x0BEC_0BD5);
     let threads = *random.pick(&[1, 1, 2, 2, 3]);
-    // How often a lock is forgotten: never, now and then, often.
+    // How often a lock is omitted: never, sometimes, often.
     let careless = *random.pick(&[0, 0, 5, 20, 50]);
     let mut generator =
         Generator { random, text: Text::default(), careless, depth: 0, repeats: false };
@@ -27,10 +27,10 @@ pub fn program(seed: u64) -> String {
 struct Generator {
     random: Random,
     text: Text,
-    /// In 100 uses of a field, so many are without its lock.
+    /// The percentage of uses of a field without its lock.
     careless: usize,
     depth: usize,
-    /// Inside a loop, where nothing is made: a list that grows forever has too many states.
+    /// Inside a loop, where nothing is allocated: a list that grows forever has too many states.
     repeats: bool,
 }
 
@@ -60,7 +60,7 @@ impl Generator {
         ]);
         self.text.line(line);
         self.text.close();
-        // The pointer is forgotten with the last access.
+        // The pointer is dropped with the last access.
         self.text.line("fn put(n: *Node, v: 0..3) { if n != null { n.value = v; } }");
         self.text.line("fn get(n: *Node) -> 0..3 { if n == null { return 0; } return n.value; }");
         self.text.open("fn child(p: *Node)");
@@ -92,7 +92,7 @@ impl Generator {
         self.text.close();
     }
 
-    /// Starts threads, goes on, and may wait for them.
+    /// Starts threads, continues, and may join them.
     fn family(&mut self, threads: usize) {
         let children = if threads == 1 { 1 + self.random.below(2) } else { 1 };
         self.text.line("x = 1;");
@@ -213,7 +213,7 @@ impl Generator {
         self.depth -= 1;
     }
 
-    /// A few uses of a record's fields, under its own lock or the one that has a name, or not.
+    /// A few uses of a record's fields, under its own lock, under the global one, or under none.
     fn section(&mut self) {
         let (field, own) = *self.random.pick(&[("value", true), ("other", false)]);
         self.text.open("if p != null");
@@ -248,7 +248,7 @@ impl Generator {
         self.text.close();
     }
 
-    /// A line under a lock, mostly.
+    /// A line, usually under a lock.
     fn guarded(&mut self, lock: &str, line: &str) {
         if self.random.percent(self.careless) {
             return self.text.line(line);

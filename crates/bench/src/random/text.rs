@@ -1,4 +1,4 @@
-//! The text of a program while it is written: lines, and blocks within blocks.
+//! A writer of program texts: lines and nested blocks.
 
 use std::fmt::Write;
 
@@ -15,19 +15,19 @@ impl Text {
         writeln!(self.text, "{:indent$}{}", "", text.as_ref()).expect("a string takes all text");
     }
 
-    /// Begins a block.
+    /// Opens a block.
     pub(super) fn open(&mut self, head: impl AsRef<str>) {
         self.line(format!("{} {{", head.as_ref()));
         self.indent += 1;
     }
 
-    /// Ends the block.
+    /// Closes the block.
     pub(super) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
     }
 
-    /// Begins the other branch of the choice whose block has just ended.
+    /// Opens the other branch of the choice whose block was just closed.
     pub(super) fn or(&mut self) {
         self.text.truncate(self.text.trim_end().len());
         self.text.push_str(" or {\n");

@@ -1,11 +1,11 @@
-//! The shape of the machine: what may explain a figure, and nothing that says whose it is.
+//! The hardware of a run: what may explain a figure, and nothing that identifies its owner.
 
 use std::fmt;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// Where a run was made.
+/// The hardware of a run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -17,12 +17,12 @@ pub struct Machine {
     pub cpu: String,
     /// The compiler.
     pub rustc: String,
-    /// The load average when the run began: how many others wanted the cores.
+    /// The load average at the start of the run.
     pub load: f64,
 }
 
 impl Machine {
-    /// This one.
+    /// The hardware of this machine.
     pub fn here() -> Result<Machine> {
         let field = |file: &str, name: &str| -> Result<String> {
             let text = std::fs::read_to_string(file).with_context(|| format!("reading {file}"))?;

@@ -1,9 +1,9 @@
-//! Records of runs: what a command of this program printed, with the command, the commit and the
-//! shape of the machine.
+//! Records of runs: the output of a command of this program, with the command, the commit and the
+//! hardware.
 //!
-//! One form for all: a file `bench/runs/<date>/<command>.toml`. A run with `--record` runs the same
-//! command as a child and keeps what it prints, so that no command needs to know of it.
-//! [`performance`] makes a page of the records.
+//! A record is a file `bench/runs/<date>/<command>.toml`. A run with `--record` runs the same
+//! command as a child and saves its output, so commands need not know about it. [`performance`]
+//! makes a page from the records.
 
 pub mod machine;
 pub mod performance;
@@ -19,21 +19,21 @@ use serde::Deserialize;
 
 use self::machine::Machine;
 
-/// A run that was recorded.
+/// A recorded run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// How to run it again.
+    /// The command.
     pub command: String,
-    /// Of which source, and whether that had changes.
+    /// The commit, and whether there were uncommitted changes.
     pub commit: String,
-    /// The day: year, month, day.
+    /// The date: year, month, day.
     pub date: String,
     /// How long it took.
     pub seconds: u64,
-    /// Where it ran.
+    /// The hardware.
     pub machine: Machine,
-    /// What it printed.
+    /// The output.
     pub output: String,
 }
 
@@ -43,7 +43,7 @@ pub fn runs() -> PathBuf {
 }
 
 /// The name of the file for a command with these arguments: its words, without the dashes of
-/// options. `--check` and `--svg DIR` change nothing that was measured.
+/// options. `--check` and `--svg DIR` do not affect the measurements.
 pub fn name(arguments: &[String]) -> String {
     let mut words = Vec::new();
     let mut rest = arguments.iter();
@@ -58,7 +58,7 @@ pub fn name(arguments: &[String]) -> String {
 }
 
 impl Record {
-    /// As text. A reader of TOML gets the same record back.
+    /// The record as TOML.
     pub fn to_text(&self) -> Result<String> {
         let Record { command, commit, date, seconds, machine, output } = self;
         ensure!(!output.contains("'''"), "what was printed ends the text in which it is kept");
@@ -74,7 +74,7 @@ impl Record {
         Ok(text)
     }
 
-    /// Reads what [`to_text`](Record::to_text) wrote.
+    /// Parses the result of [`to_text`](Record::to_text).
     pub fn parse(text: &str) -> Result<Record> {
         Ok(toml::from_str(text)?)
     }
@@ -91,7 +91,7 @@ impl Record {
             .with_context(|| format!("in {}", file.display()))
     }
 
-    /// The parts of what was printed, between empty lines.
+    /// The parts of the output, separated by empty lines.
     pub fn parts(&self) -> impl Iterator<Item = &str> {
         self.output
             .split("\n\n")
@@ -99,15 +99,15 @@ impl Record {
             .filter(|part| !part.is_empty())
     }
 
-    /// In one line: when, of what, where, how.
+    /// One line: date, commit, hardware, command.
     pub fn origin(&self) -> String {
         let Record { command, commit, date, machine, .. } = self;
         format!("{date}, commit {commit}, {machine}: `{command}`")
     }
 }
 
-/// Runs this program with these arguments, shows what it prints, and keeps it if all went well.
-/// Whether it did.
+/// Runs this program with these arguments, shows its output, and saves it if the run succeeds.
+/// Returns whether it does.
 pub fn run(arguments: &[String]) -> Result<bool> {
     if cfg!(debug_assertions) {
         bail!("what is measured in a debug build is no record: run with --release");
@@ -148,7 +148,7 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     Ok(true)
 }
 
-/// The commit, and whether something else than the records and the page made of them has changed
+/// The commit, and whether anything else than the records and the page made from them has changed
 /// since.
 fn commit() -> Result<String> {
     let commit = asked("git", &["rev-parse", "--short=12", "HEAD"])?;
@@ -158,7 +158,7 @@ fn commit() -> Result<String> {
     Ok(if changed { commit + " with changes" } else { commit })
 }
 
-/// What a program prints.
+/// The output of a program.
 fn asked(program: &str, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(program);
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output();

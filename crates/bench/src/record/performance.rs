@@ -1,15 +1,15 @@
 //! `docs/performance.md`, made from the records.
 //!
-//! The page is written by hand but for its tables, which stand between two lines:
+//! The page is written by hand except for its tables, which are between two lines:
 //!
 //! ```text
 //! <!-- run NAME: FIRST LINE -->
 //! <!-- end -->
 //! ```
 //!
-//! There the newest record of that name is shown: the part of it whose first line begins so, or all
-//! of it if no first line is given. As long as nobody has recorded the whole run, that with
-//! `--quick` stands in for it.
+//! They show the newest record of that name: the part whose first line starts like this, or all of
+//! it if no first line is given. If there is no record of the whole run, that with `--quick` is
+//! used.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ use super::Record;
 const BEGIN: &str = "<!-- run ";
 const END: &str = "<!-- end -->";
 
-/// Where the page is.
+/// The path of the page.
 pub fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/performance.md")
 }
 
-/// The page with its tables made anew from the records in `runs`.
+/// The page with its tables regenerated from the records in `runs`.
 pub fn page(text: &str, runs: &Path) -> Result<String> {
     let mut made = String::new();
     let mut lines = text.lines();
@@ -42,7 +42,7 @@ pub fn page(text: &str, runs: &Path) -> Result<String> {
     Ok(made)
 }
 
-/// What stands below such a line.
+/// The content below such a line.
 fn shown(what: &str, runs: &Path) -> Result<String> {
     let (name, first_line) = what.split_once(": ").unwrap_or((what, ""));
     let record = Record::newest(runs, name)
@@ -52,7 +52,7 @@ fn shown(what: &str, runs: &Path) -> Result<String> {
     Ok(format!("```text\n{}\n```\n\n{}\n", parts.join("\n\n"), record.origin()))
 }
 
-/// Makes the page anew. Whether it was as it should be.
+/// Regenerates the page. Returns whether it was up to date.
 pub fn update() -> Result<bool> {
     let text = std::fs::read_to_string(file())?;
     let made = page(&text, &super::runs())?;

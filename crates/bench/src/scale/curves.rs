@@ -1,11 +1,12 @@
-//! What is measured: programs of the corpus whose size is a constant, as curves in five directions.
+//! The measured programs: programs of the corpus whose size is a constant, as curves in five
+//! dimensions.
 
 use std::fmt;
 
 use crate::measure::Search;
 use crate::papers::Extent;
 
-/// In what cost grows.
+/// The dimension in which cost grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// Threads of the program.
@@ -25,7 +26,7 @@ pub const DIMENSIONS: [Dimension; 5] =
     [Dimension::Threads, Dimension::Steps, Dimension::Bound, Dimension::States, Dimension::Cores];
 
 impl Dimension {
-    /// In one word.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Dimension::Threads => "threads",
@@ -40,7 +41,7 @@ impl Dimension {
 /// A program of the corpus and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Threads count to `rounds`, a step each: as many states as a grid has places.
+    /// Threads count to `rounds`, one step each: as many states as a grid has points.
     Grid {
         /// Threads.
         threads: u32,
@@ -121,22 +122,22 @@ impl fmt::Display for Subject {
     }
 }
 
-/// One search.
+/// A search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Its place in its dimension. Of [`Dimension::States`] only the order of points: their place
-    /// is counted.
+    /// Its coordinate in its dimension. For [`Dimension::States`] only the order of points: the
+    /// coordinate is counted.
     pub x: u32,
     /// What is searched.
     pub subject: Subject,
     /// How.
     pub search: Search,
-    /// By how many workers.
+    /// The number of workers.
     pub jobs: usize,
 }
 
 impl Point {
-    /// How many states there are to be found, where a formula says so.
+    /// The expected number of states, where there is a formula.
     pub fn states(&self) -> Option<u64> {
         self.subject.states().filter(|_| self.search == Search::Full)
     }
@@ -148,7 +149,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// Searches that differ in one thing.
+/// Searches that differ in one parameter.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// What they have in common.
@@ -182,7 +183,7 @@ pub fn curves(dimension: Dimension, extent: Extent) -> Vec<Curve> {
     use Subject::{Counter, Grid, Indexer, Philosophers, Queue};
     let whole = extent == Extent::Whole;
     let (full, cartesian, icb) = (Search::Full, Search::Cartesian, |bound| Search::Icb { bound });
-    // The last sizes of a curve are those that a quick run leaves out.
+    // A quick run skips the last sizes of a curve.
     let upto = |sizes: &'static [u32], quick: usize| if whole { sizes } else { &sizes[..quick] };
     match dimension {
         Dimension::Threads => vec![

@@ -1,9 +1,9 @@
-//! The arithmetic of growth: laws through measured points, and what the next point will need.
+//! The arithmetic of growth: laws fitted to measured points, and a forecast of the next point.
 
 use crate::measure::Measured;
 
-/// The slope of the line that is nearest to these points (least squares). None unless they have two
-/// places at least.
+/// The slope of the regression line (least squares). `None` unless there are at least two different
+/// abscissas.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
@@ -14,13 +14,13 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (run > 0.0).then(|| rise / run)
 }
 
-/// The *e* for which *y* grows as *x*^*e*. Only what is positive counts.
+/// The *e* for which *y* grows as *x*^*e*. Only positive values count.
 pub fn power(points: &[(f64, f64)]) -> Option<f64> {
     let logarithms = positive(points).filter(|point| point.0 > 0.0).map(|(x, y)| (x.ln(), y.ln()));
     slope(&logarithms.collect::<Vec<_>>())
 }
 
-/// By how much *y* is multiplied when *x* grows by one. Only what is positive counts.
+/// The factor by which *y* grows when *x* grows by one. Only positive values count.
 pub fn factor(points: &[(f64, f64)]) -> Option<f64> {
     slope(&positive(points).map(|(x, y)| (x, y.ln())).collect::<Vec<_>>()).map(f64::exp)
 }
@@ -29,10 +29,10 @@ fn positive(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     points.iter().copied().filter(|point| point.1 > 0.0)
 }
 
-/// The memory that the search at `x` will need, in bytes: as many times more states as between the
-/// last two points for the same way, each as large as those of the last point, and twice that,
-/// since a table that grows is there twice. Where growth is by a power this is too much, never too
-/// little. None before there are two points.
+/// A forecast of the memory for the search at `x`, in bytes: the number of states grows as between
+/// the last two points, each state is as large as those of the last point, and twice that, since a
+/// growing table exists twice. If growth is polynomial this is an overestimate. `None` without two
+/// points.
 pub fn forecast(points: &[(u32, Measured)], x: u32) -> Option<f64> {
     let [.., (before, few), (last, many)] = points else { return None };
     let ways = (f64::from(x) - f64::from(*last)) / (f64::from(*last) - f64::from(*before));

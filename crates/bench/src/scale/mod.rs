@@ -1,9 +1,9 @@
-//! How cost grows: with threads, steps, the bound, states and cores. Time and memory for a state,
-//! as tables and as curves.
+//! How cost grows with threads, steps, the bound, states and cores: time and memory per state, as
+//! tables and curves.
 //!
-//! Every search runs in a process of its own, one after the other. One worker's time is CPU time,
-//! since the machine may do other work; where workers are compared, elapsed time is shown too. A
-//! search that needs more memory than is free is left out, and the output says so.
+//! Searches run in child processes, one after the other. For one worker the time is CPU time, since
+//! the machine may be busy; where workers are compared, elapsed time is shown too. A search that
+//! needs more memory than is free is skipped, and the output says so.
 
 pub mod curves;
 pub mod growth;
@@ -18,20 +18,19 @@ use crate::corpus;
 use crate::measure::{self, Cap, Measured};
 use crate::papers::Extent;
 
-/// A curve that was measured.
+/// A measured curve.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What its searches have in common.
+    /// The common parameters of its searches.
     pub name: String,
-    /// The searches that came to their end, from small to large.
+    /// The complete searches, from small to large.
     pub points: Vec<(Point, Measured)>,
-    /// Why others are not there.
+    /// Why others are missing.
     pub left_out: Vec<String>,
 }
 
 impl Line {
-    /// Whether a search of it has found as many states as a formula says, and two workers what one
-    /// has found.
+    /// Whether a search has found as many states as a formula says, and two workers as many as one.
     pub fn counts_right(&self, dimension: Dimension, point: &Point, run: &Measured) -> bool {
         let (_, alone) = self.points.first().expect("a line to which a search belongs has one");
         let same = (alone.states, alone.transitions) == (run.states, run.transitions);
@@ -45,9 +44,9 @@ impl Line {
     }
 }
 
-/// Who measures, and how much memory is free for it.
+/// Runs searches, within the free memory.
 pub trait Scales {
-    /// What a search did and took.
+    /// The counts and costs of a search.
     fn weigh(&self, point: &Point, cap: Cap) -> Result<Measured>;
 
     /// Free memory, in bytes.
@@ -57,10 +56,10 @@ pub trait Scales {
     fn cores(&self) -> usize;
 }
 
-/// The longest elapsed time for one search.
+/// The limit of elapsed time for one search.
 const MINUTES: u64 = 20;
 
-/// Measures a curve, as far as the memory goes.
+/// Measures a curve, as far as memory permits.
 pub fn measure(curve: &Curve, scales: &impl Scales) -> Result<Line> {
     let mut line = Line { name: curve.name.clone(), points: Vec::new(), left_out: Vec::new() };
     for point in &curve.points {
@@ -84,7 +83,7 @@ pub fn measure(curve: &Curve, scales: &impl Scales) -> Result<Line> {
             ));
             break;
         }
-        // The search looks at its own memory: it gives up before the machine does.
+        // The search limits its own memory, so it stops before the machine runs out.
         let cap = Cap { megabytes: (free >> 20) as usize * 9 / 10, minutes: MINUTES };
         let run = scales.weigh(point, cap)?;
         if !run.complete {
@@ -99,8 +98,8 @@ pub fn measure(curve: &Curve, scales: &impl Scales) -> Result<Line> {
     Ok(line)
 }
 
-/// Prints all dimensions, and draws them into a folder if one is given. Whether all counts are
-/// right.
+/// Prints all dimensions, and draws them into a folder if one is given. Returns whether all counts
+/// are correct.
 pub fn print(extent: Extent, folder: Option<&Path>) -> Result<bool> {
     let gigabytes = Children.free()? as f64 / f64::from(1 << 30);
     println!("how cost grows; {gigabytes:.1} GB of memory are free, {} cores\n", Children.cores());
@@ -128,7 +127,7 @@ pub fn print(extent: Extent, folder: Option<&Path>) -> Result<bool> {
     Ok(good)
 }
 
-/// Processes of their own.
+/// Runs searches in child processes.
 struct Children;
 
 impl Scales for Children {
@@ -154,15 +153,15 @@ impl Scales for Children {
     }
 }
 
-/// Searches are made again until they took so many CPU-seconds.
+/// Searches are repeated until they took this many CPU-seconds.
 const AT_LEAST: f64 = 0.2;
 
-/// This process, for programs so small that only their counts matter: their time is that of the
-/// process since its start.
+/// Runs searches in this process, for programs so small that only their counts matter: their time
+/// is that of the process since its start.
 pub struct Here {
-    /// What is to be taken for free memory.
+    /// The free memory to assume.
     pub free: u64,
-    /// What is to be taken for the number of cores.
+    /// The number of cores to assume.
     pub cores: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What was measured, as text and as charts.
+//! Measurements as text and as charts.
 
 use preempt_report::plot::{Axis, Chart, Look, Series};
 
@@ -8,11 +8,10 @@ use super::growth::{factor, power};
 use crate::measure::Measured;
 use crate::table::{Table, absent, grouped};
 
-/// Times below this are of the start of the process as much as of the search: they say nothing
-/// about states.
+/// Shorter times are dominated by the start of the process and say nothing about states.
 const LEAST_SECONDS: f64 = 0.02;
 
-/// Memory below this is the program's own as much as the search's.
+/// Less memory is mostly that of the program itself.
 const LEAST_BYTES: f64 = 10e6;
 
 /// What the columns are.
@@ -31,7 +30,7 @@ fn axis(dimension: Dimension) -> Axis {
     }
 }
 
-/// Where a point stands.
+/// The coordinate of a point.
 fn place(dimension: Dimension, point: &Point, run: &Measured) -> f64 {
     if dimension == Dimension::States { run.states as f64 } else { f64::from(point.x) }
 }
@@ -64,7 +63,7 @@ fn bytes_per_state(run: &Measured) -> Option<f64> {
     Some(bytes(run)? / run.states as f64)
 }
 
-/// The table of a dimension, the laws of its curves, and what is not there.
+/// The table of a dimension, the laws of its curves, and the missing points.
 pub fn text(dimension: Dimension, lines: &[Line]) -> String {
     let mut text =
         format!("growth with {}\n{}", dimension.name(), table(dimension, lines).to_text());
@@ -112,7 +111,7 @@ fn table(dimension: Dimension, lines: &[Line]) -> Table {
     table
 }
 
-/// How a line grows, in words. None where there is nothing that grows.
+/// How a line grows, in words. `None` if nothing grows.
 fn law(dimension: Dimension, line: &Line) -> Option<String> {
     let states = pairs(dimension, line, |run| Some(run.states as f64));
     let (seconds, bytes) = (pairs(dimension, line, seconds), pairs(dimension, line, bytes));

@@ -1,5 +1,4 @@
-//! Other people's suites: loom tests of published crates, run by loom and by Preempt in loom's
-//! place.
+//! Published test suites: loom tests of crates, run by loom and by Preempt in loom's place.
 //!
 //! The authors' tests pass under loom, so a failure that only Preempt reports is either a bug of
 //! the crate that loom misses or a false alarm of ours. The command lists every one of them with
@@ -19,7 +18,7 @@ use self::source::Workshop;
 use self::suite::Suite;
 use crate::table::{Table, grouped};
 
-/// Who runs the suite.
+/// The tool that runs the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// loom itself.
@@ -29,7 +28,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// In tables and folders.
+    /// Its name in tables and folders.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Loom => "loom",
@@ -67,22 +66,22 @@ impl Sum {
     }
 }
 
-/// What a suite came to with both tools.
+/// The results of a suite with both tools.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     tests: u32,
-    /// Failures that Preempt alone reports, where the crate is known to be wrong.
+    /// Failures that only Preempt reports, where the crate is known to be wrong.
     bugs: u32,
     /// Such bugs that Preempt does not report.
     missed: u32,
-    /// The other failures that Preempt alone reports.
+    /// The other failures that only Preempt reports.
     alarms: u32,
     loom: Sum,
     preempt: Sum,
 }
 
 impl Row {
-    /// Adds a test. `known`: the crate is known to be wrong where it tests it.
+    /// Adds a test. `known`: the crate is known to be wrong there.
     fn add(&mut self, loom: &Run, preempt: &Run, known: bool) {
         self.tests += 1;
         let alone = u32::from(fails_alone(loom, preempt));
@@ -134,7 +133,7 @@ impl std::iter::Sum for Row {
 }
 
 /// Runs suites and prints the table. Returns whether all were built, every test that passes with
-/// loom passes with Preempt, too, and Preempt reports every known bug.
+/// loom also passes with Preempt, and Preempt reports every known bug.
 pub fn print(ask: &Ask) -> Result<bool> {
     let workshop = Workshop::open()?;
     let logs = tempdir()?;
@@ -211,8 +210,7 @@ fn table(rows: &[(String, Row)], all: &Row) -> String {
     table.to_text()
 }
 
-/// Whether Preempt reports a failure where loom does not. A test that is unfinished reports
-/// nothing.
+/// Whether Preempt reports a failure where loom does not. An unfinished test reports nothing.
 fn fails_alone(theirs: &Run, ours: &Run) -> bool {
     let failed = matches!(ours.verdict, Verdict::Failed(_) | Verdict::Aborted(_));
     failed && matches!(theirs.verdict, Verdict::Passed | Verdict::Unfinished)

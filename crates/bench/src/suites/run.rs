@@ -1,4 +1,4 @@
-//! Runs the tests of a suite, each in a process of its own: it may abort, or never end.
+//! Runs the tests of a suite in child processes: a test may abort or never end.
 
 use std::fs::File;
 use std::path::Path;
@@ -23,29 +23,29 @@ pub enum Verdict {
     Unfinished,
 }
 
-/// What became of a test.
+/// The result of a test.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// How it ended.
     pub verdict: Verdict,
-    /// Executions of all its models, as far as the tool said.
+    /// Executions of all its models, if the tool reports them.
     pub executions: u64,
     /// CPU time.
     pub seconds: f64,
 }
 
-/// The preemption bound and the time that a test gets.
+/// The preemption bound and the time limit of a test.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// `LOOM_MAX_PREEMPTIONS`, for both tools.
     pub bound: u32,
-    /// CPU time of one test. One that waits instead of running is stopped after [`PATIENCE`] times
+    /// CPU time of one test. A test that waits without running is stopped after [`PATIENCE`] times
     /// as much elapsed time.
     pub time: Duration,
 }
 
-/// How much more elapsed time than CPU time a test may take: the machine may be busy, and a test
-/// that hangs takes no CPU time.
+/// The ratio of elapsed time to CPU time that a test may take: the machine may be busy, and a
+/// hanging test takes no CPU time.
 pub const PATIENCE: u32 = 8;
 
 /// The tests of a suite, by name.
@@ -57,7 +57,7 @@ pub struct Tests {
     pub ignored: Vec<String>,
 }
 
-/// Asks a test binary for the tests of a suite.
+/// Lists the tests of a suite.
 pub fn tests(binary: &Path, suite: &Suite) -> Result<Tests> {
     let list = |more: &[&str]| -> Result<Vec<String>> {
         let mut command = Command::new(binary);
@@ -110,14 +110,14 @@ pub fn run(binary: &Path, test: &str, limits: Limits, log: &Path) -> Result<Run>
     Ok(Run { verdict, executions: executions(&said), seconds })
 }
 
-/// The line that says why a test failed: the one after the last panic's place.
+/// The line with the reason of a failure: the one after the last panic's location.
 fn reason(said: &str) -> String {
     let mut lines = said.lines().skip_while(|line| !line.contains("panicked at")).skip(1);
     let line = lines.find(|line| !line.trim().is_empty()).or_else(|| said.lines().last());
     line.unwrap_or("no output").trim().chars().take(120).collect()
 }
 
-/// The executions of all models of a test. loom says `Completed in 12 iterations`, Preempt
+/// The executions of all models of a test. loom prints `Completed in 12 iterations`, Preempt
 /// `searched  12 executions`.
 fn executions(said: &str) -> u64 {
     let of = |line: &str| {

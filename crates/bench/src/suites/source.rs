@@ -1,9 +1,8 @@
-//! Brings a suite's source onto this machine, and builds it with loom or with Preempt in loom's
-//! place.
+//! Downloads a suite's source, and builds it with loom or with Preempt in loom's place.
 //!
 //! Nothing is vendored: `cargo vendor` downloads the published package into a folder below
-//! `target`, and a copy of it is built. Preempt takes loom's place by a patch: a crate named `loom`
-//! that is one line, `pub use preempt::loom::*;`.
+//! `target`, and a copy of it is built. Preempt replaces loom by a patch: a crate named `loom`
+//! whose only line is `pub use preempt::loom::*;`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// The folder, made if it is not there.
+    /// The folder, which is created if necessary.
     pub fn open() -> Result<Workshop> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
         let target = target.unwrap_or_else(|| repository().join("target"));
@@ -29,7 +28,7 @@ impl Workshop {
         Ok(Workshop { root: root.canonicalize()? })
     }
 
-    /// Downloads the crate of a suite, unless that was done before. Returns its folder.
+    /// Downloads the crate of a suite, unless this was done before. Returns its folder.
     pub fn download(&self, suite: &Suite) -> Result<PathBuf> {
         let folder = self.root.join(format!("{}-{}", suite.name, suite.version));
         if folder.join("Cargo.toml").exists() {
@@ -47,7 +46,7 @@ impl Workshop {
         run(Command::new("cargo").current_dir(&asks).args(["vendor", "--quiet", "packages"]))
             .with_context(|| format!("downloading {} {}", suite.name, suite.version))?;
         fs::rename(asks.join("packages").join(&suite.name), &folder)?;
-        // The package is built on its own, wherever the folder is.
+        // The package is built by itself, wherever the folder is.
         let manifest = folder.join("Cargo.toml");
         let text = fs::read_to_string(&manifest)?;
         fs::write(&manifest, format!("{text}\n[workspace]\n"))?;
@@ -57,8 +56,7 @@ impl Workshop {
     /// Builds the test binary of a suite for one tool. Returns its path.
     pub fn build(&self, suite: &Suite, tool: Tool) -> Result<PathBuf> {
         let source = self.download(suite)?;
-        // A lock file written for one tool does not fit the other, so each has its own copy of the
-        // source.
+        // A lock file for one tool does not fit the other, so each has its own copy of the source.
         let copy = self.root.join(tool.name()).join(format!("{}-{}", suite.name, suite.version));
         if !copy.exists() {
             copy_folder(&source, &copy)?;
@@ -94,7 +92,7 @@ impl Workshop {
         executable(&text).with_context(|| format!("cargo names no test binary of {}", suite.name))
     }
 
-    /// A crate named `loom` of this version that is Preempt. Returns its folder.
+    /// A crate named `loom` of this version that re-exports Preempt. Returns its folder.
     fn replacement(&self, version: &str) -> Result<PathBuf> {
         let folder = self.root.join(format!("loom-{version}"));
         fs::create_dir_all(folder.join("src"))?;
@@ -114,7 +112,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Writes a file unless it has this text already, so that cargo does not build it again.
+/// Writes a file unless it already has this text, so that cargo does not rebuild it.
 fn write_if_changed(file: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(file).is_ok_and(|old| old == text) {
         return Ok(());
@@ -142,12 +140,12 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The test binary in cargo's messages, which are JSON, one a line.
+/// The test binary in cargo's messages, which are JSON, one per line.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| text_field(line, "executable")).map(PathBuf::from)
 }
 
-/// What the compiler said of errors, in the form for people.
+/// The compiler's errors in readable form.
 fn compiler_errors(messages: &str, stderr: &str) -> String {
     let rendered = messages.lines().filter(|line| line.contains("\"level\":\"error\""));
     let mut text: Vec<String> =
@@ -158,7 +156,7 @@ fn compiler_errors(messages: &str, stderr: &str) -> String {
     text.join("\n")
 }
 
-/// A field of a message whose value is a text.
+/// A string field of a message.
 fn text_field(line: &str, name: &str) -> Option<String> {
     fn find(value: &serde_json::Value, name: &str) -> Option<String> {
         let object = value.as_object()?;

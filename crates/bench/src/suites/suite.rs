@@ -16,12 +16,12 @@ pub struct Suite {
     pub version: String,
     /// The version of loom that the crate accepts.
     pub loom: String,
-    /// Configuration flags that switch the loom tests on.
+    /// Configuration flags that enable the loom tests.
     pub cfg: Vec<String>,
     /// Features of the crate.
     #[serde(default)]
     pub features: Vec<String>,
-    /// Whether the crate, and nothing else, is built with debug assertions.
+    /// Whether only the crate itself is built with debug assertions.
     #[serde(default)]
     pub assertions: bool,
     /// `lib`, or the name of an integration test.

@@ -1,9 +1,8 @@
-//! The data behind Figures 1 to 5 of blocks, and what becomes of the example of three threads with
-//! 20 statements.
+//! The data behind Figures 1 to 5 of blocks, and the example of three threads with 20 statements.
 //!
-//! The figures are curves without numbers; what the text says about them must come out. Numbers are
-//! powers of 10. The paper's worst case is that of formula (13), which rests on Theorem 1; the true
-//! one, all blocks on one variable, is beside it.
+//! The figures are curves without numbers; the statements of the text about them must be
+//! reproduced. Numbers are powers of 10. The paper's worst case is that of formula (13), which
+//! relies on Theorem 1; the true one, all blocks on one variable, is next to it.
 
 use anyhow::{Result, ensure};
 use preempt_explore::reduce::Dependence;
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use super::word;
 use crate::random::Random;
 
-/// What the text says in numbers.
+/// The numbers in the text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stated {
@@ -45,14 +44,15 @@ pub(in crate::papers) fn interleavings(threads: usize, each: usize) -> f64 {
     factorial(threads * each) - threads as f64 * factorial(each)
 }
 
-/// log₁₀ of b (e^(2/e))^(b √(1 - 1/n)), what the paper calls its worst case for b blocks of n
+/// log₁₀ of b (e^(2/e))^(b √(1 - 1/n)), which the paper calls the worst case for b blocks of n
 /// threads.
 pub(in crate::papers) fn worst_case(threads: usize, blocks: usize) -> f64 {
     let (n, b) = (threads as f64, blocks as f64);
     b.log10() + b * (1.0 - 1.0 / n).sqrt() * 2.0 / std::f64::consts::E * std::f64::consts::LOG10_E
 }
 
-/// Prints the data; says whether the numbers in the text come out. `quick` prints fewer points.
+/// Prints the data; returns whether the numbers in the text are reproduced. `quick` prints fewer
+/// points.
 pub(super) fn figures(stated: &Stated, quick: bool) -> bool {
     let points: &[usize] =
         if quick { &[1, 10, 20, 40] } else { &[1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40] };
@@ -135,7 +135,8 @@ fn random_lines(variables: usize) -> Vec<Vec<Footprint>> {
     (0..3).map(|_| (0..20).map(|_| access()).collect()).collect()
 }
 
-/// Prints what three threads of 20 random accesses have; says whether what must be equal is.
+/// Prints the counts of three threads of 20 random accesses; returns whether those that must be
+/// equal are.
 pub(super) fn three_times_twenty(claims: &Claims) -> Result<bool> {
     println!(
         "\nblocks, section 5: three threads of 20 random accesses, half of them reads (our programs); variables, formula (12), orders"

@@ -49,7 +49,7 @@ struct Program {
     claimed: f64,
 }
 
-/// Prints what is asked for. A quick run leaves out what takes more than a few seconds.
+/// Prints the selected parts. A quick run skips what takes more than a few seconds.
 pub fn print(ask: &Ask) -> Result<Marks> {
     let mut marks = Marks::default();
     if ask.wants_table(1) {
@@ -82,7 +82,7 @@ fn zoo(file: &str) -> Result<Machine> {
     corpus::machine(&corpus::root().join(file), &[])
 }
 
-/// How many executions a search runs.
+/// The number of executions of a search.
 fn executions(machine: Machine, reduction: Reduction) -> Result<u128> {
     let search = Plan::new()
         .order(Order::Executions)
@@ -97,7 +97,7 @@ fn executions(machine: Machine, reduction: Reduction) -> Result<u128> {
 
 /// One execution of a PO graph.
 struct Executed {
-    /// The blocks in their order, numbered from 1 thread by thread as in the paper.
+    /// The blocks in order, numbered from 1 thread by thread as in the paper.
     order: Vec<usize>,
     /// The shared variables at the end.
     variables: Vec<i64>,
@@ -150,7 +150,7 @@ fn table_1(published: &[(String, i64)]) -> Result<Sheet> {
 
 fn table_2(published: &[(String, i64, i64)]) -> Result<Sheet> {
     let mut results = results(zoo("zoo/d.pre")?)?;
-    // The paper lists them by their results, the larger first.
+    // The paper lists them by their results, the greatest first.
     results.sort_by_key(|result| Reverse(result.variables.clone()));
     let title =
         "blocks, Table 2: the four graphs of Figure 6, a topological order and the results of each";

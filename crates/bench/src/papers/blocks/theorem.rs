@@ -24,7 +24,7 @@ pub(super) struct Row {
     accesses: usize,
     /// Formula (12).
     claimed: f64,
-    /// What there is.
+    /// The true number.
     graphs: u128,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Row2 {
     graphs: u128,
 }
 
-/// More graphs than these are counted in a quick run, but not run.
+/// In a quick run, more graphs are counted but not run.
 const QUICK: u128 = 20_000;
 
 /// Threads that write one variable after the other, each often.

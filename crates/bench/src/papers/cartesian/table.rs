@@ -1,5 +1,4 @@
-//! cartesian, Table 1, printed: states and transitions of both algorithms, what is saved, and
-//! times.
+//! Prints cartesian's Table 1: states and transitions of both algorithms, savings, and times.
 
 use anyhow::Result;
 use preempt_explore::Reduction;
@@ -8,7 +7,7 @@ use super::{CARTESIAN, LITERAL, MEMORY, Ours, QUICK, Row, rows_of};
 use crate::papers::Ask;
 use crate::papers::sheet::{Mark, Marks, Sheet, columns};
 
-/// What our searches of a row gave, where they were made and came to their end.
+/// The results of our searches of a row, where they were run and are complete.
 struct Ran {
     row: Row,
     standard: Option<Ours>,

@@ -1,5 +1,5 @@
-//! cpc, printed: Table 1 beside encodings of our own, what all variants visit on these, and the
-//! figures.
+//! Prints cpc's Table 1 next to our own encodings, the states that all variants visit on these, and
+//! the figures.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,12 @@ struct Row {
     unsound: u64,
     cpc: u64,
     cycle: u64,
-    /// What stands in for a program of which we know nothing, and why.
+    /// The replacement of an unpublished program, and why it was chosen.
     nearest: Option<String>,
     ours: Vec<Encoding>,
 }
 
-/// A model of ours in the place of the paper's.
+/// A model of ours in place of the paper's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Encoding {
@@ -89,12 +89,12 @@ impl Encoding {
     }
 }
 
-/// What misses errors visits the least; what is printed is not sound either.
+/// A variant that misses errors visits the fewest states; the printed one is not sound either.
 fn ordered(states: &States) -> bool {
     [2, 4, 5, 6].iter().all(|&sound| states[1] <= states[sound])
 }
 
-/// Prints the figures and the table. A quick run leaves out large rows.
+/// Prints the figures and the table. A quick run skips large rows.
 pub fn print(ask: &Ask) -> Result<Marks> {
     let mut marks = Marks::default();
     if ask.wants_figure(&[1, 2, 3, 8]) {

@@ -1,4 +1,4 @@
-//! blocks: Figures 1 to 5. All of them are of formulas; what the text says in numbers is drawn as
+//! Draws blocks' Figures 1 to 5. All of them show formulas; numbers in the text are drawn as
 //! points.
 
 use preempt_report::plot::{Axis, Chart, Look, Series};

@@ -1,7 +1,7 @@
-//! icb: Figures 1 and 4 (coverage by bound), 2, 5 and 6 (coverage by executions).
+//! Draws icb's Figures 1 and 4 (coverage by bound), and 2, 5 and 6 (coverage by executions).
 //!
-//! The paper counts states of models, and of programs the happens-before graphs of executions and
-//! their beginnings; so do we.
+//! The paper counts states of models, and for programs the happens-before graphs of executions and
+//! their prefixes; so do we.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::{Cache, Count, Limits, Order, Outcome, Plan, Sampling, Silent};
@@ -125,8 +125,7 @@ pub(super) fn figure_4() -> Result<Chart> {
         .note("Our models are written after the descriptions; sizes differ. Caption: more than 90 % within 8 preemptions."))
 }
 
-/// The depths among which the best, the worst and the one in the middle are shown, as the paper
-/// does for idfs.
+/// The depths of which the best, the worst and the median are shown, as the paper does for idfs.
 const DEPTHS: [u32; 7] = [10, 15, 20, 30, 40, 60, 80];
 
 fn incomplete(title: &str, machine: &Machine, quick: bool) -> Result<Chart> {

@@ -1,8 +1,8 @@
-//! The papers' figures, drawn anew: our curves, and beside them what the papers print in numbers.
+//! Redraws the papers' figures: our curves, and the numbers that the papers print.
 //!
-//! The papers show curves and few numbers. What the text says about a curve is drawn as points; the
-//! rest can only be compared by eye. A figure of a program that was never published is drawn of the
-//! nearest one that we have, and says so.
+//! The papers show curves and few numbers. Statements of the text about a curve are drawn as
+//! points; the rest can only be compared by eye. A figure of an unpublished program is drawn for
+//! the most similar one that we have, and says so.
 
 mod blocks;
 mod icb;
@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use preempt_report::plot::{Chart, Scale, Series};
 
-/// A figure: its number and what is to be seen.
+/// A figure: its number and its chart.
 pub struct Figure {
     /// As in the paper.
     pub number: u32,
@@ -29,7 +29,7 @@ fn numbers(paper: &str) -> &'static [u32] {
     }
 }
 
-/// One figure of a paper. `quick` leaves out what takes more than a few seconds.
+/// One figure of a paper. `quick` skips what takes more than a few seconds.
 pub fn figure(paper: &str, number: u32, quick: bool) -> Result<Figure> {
     let chart = match (paper, number) {
         ("icb", 1) => icb::figure_1()?,
@@ -68,7 +68,7 @@ pub fn print(paper: &str, number: Option<u32>, quick: bool, folder: Option<&Path
     Ok(true)
 }
 
-/// So many points of a curve are printed.
+/// The number of points of a curve that are printed.
 const POINTS: usize = 12;
 
 /// The data of a chart: a line for each series.

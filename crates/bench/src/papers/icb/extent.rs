@@ -1,10 +1,9 @@
-//! How long the executions of a program get: the most steps, blocking steps and preemptions of any
-//! of them.
+//! The length of a program's executions: the most steps, blocking steps and preemptions of any of
+//! them.
 //!
-//! A longest path through the graph of pairs of a state and the thread that moved last, step by
-//! step and without reduction. Steps and preemptions are counted with scheduling points at
-//! synchronisation only, as the paper does; a blocking step is one that waits for others in some
-//! state.
+//! Computed as a longest path through the graph of pairs of a state and the thread that moved last,
+//! step by step and without reduction. Steps and preemptions are counted with scheduling points at
+//! synchronisation only, as in the paper; a blocking step is one that blocks in some state.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use preempt_explore::{Plan, Silent};
 use preempt_machine::Machine;
 use preempt_system::{Choice, Model, ObjectAccess, Step, StepLog, Stepper, ThreadId, ThreadSet};
 
-/// The most of each, over all executions.
+/// The maxima over all executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Threads.
@@ -28,9 +27,9 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The extent of a program that always comes to its end.
+    /// The extent of a program that always terminates.
     pub fn of(machine: Machine) -> Result<Extent> {
-        // A full search leaves states that are large enough.
+        // After a full search the states are large enough.
         let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;
         let machine = search.run(machine, &Silent).1;
         let threads = machine.shape().threads as u64;
@@ -42,7 +41,7 @@ impl Extent {
     }
 }
 
-/// A step, as far as it is weighed.
+/// A step with its weights.
 struct Weighed {
     to: usize,
     blocking: bool,
@@ -54,8 +53,7 @@ fn longest(model: &impl Model, weigh: impl Fn(&Weighed) -> u64) -> Result<u64> {
     let steps = graph(model)?;
     let mut missing = vec![0u64; steps.len()];
     steps.iter().flatten().for_each(|step| missing[step.to] += 1);
-    // A position's turn comes when all steps that lead to it were weighed. In a cycle it never
-    // comes.
+    // A position is processed when all steps that lead to it were weighed. In a cycle it never is.
     let mut heaviest = vec![0; steps.len()];
     let mut ready = if missing[0] == 0 { vec![0] } else { Vec::new() };
     let mut weighed = 0;
@@ -75,7 +73,7 @@ fn longest(model: &impl Model, weigh: impl Fn(&Weighed) -> u64) -> Result<u64> {
     heaviest.into_iter().max().context("there is the empty execution")
 }
 
-/// For every position the steps from it.
+/// The steps from every position.
 fn graph(model: &impl Model) -> Result<Vec<Vec<Weighed>>> {
     let mut stepper = model.stepper();
     let mut first = vec![0; model.shape().words];

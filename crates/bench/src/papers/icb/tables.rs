@@ -1,8 +1,7 @@
-//! icb, Tables 1 and 2: how large the programs are, and how many preemptions their errors need.
+//! icb, Tables 1 and 2: the sizes of the programs, and the preemptions that their errors need.
 //!
-//! None of the paper's programs was published but the file system, which is in the literature. What
-//! stands beside them are models of ours after the paper's descriptions; their figures must be what
-//! brute force finds.
+//! Of the paper's programs only the file system was published. Next to the others are models of
+//! ours after the paper's descriptions; their figures must be equal to those of brute force.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +58,7 @@ struct Errors {
     nearest: Option<String>,
 }
 
-/// Where ours stands in for what cannot be had, ours need only be as expected.
+/// Where ours replaces an unavailable program, it must only be as expected.
 fn mark(published: u64, ours: u64, expected: u64, [nearest, why]: [Option<Note>; 2]) -> Mark {
     match (nearest, why) {
         _ if ours != expected => Mark::Different,
@@ -142,7 +141,7 @@ pub(super) fn table_2(data: &Data) -> Result<Sheet> {
 fn least_preemptions(file: &str) -> Result<u32> {
     let machine = corpus::machine(&corpus::root().join(file), &[])?;
     let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;
-    // A full search leaves states that are large enough.
+    // After a full search the states are large enough.
     let (_, machine) = search.run(machine, &Silent);
     oracle::least_preemptions(&machine)
         .into_values()

@@ -1,4 +1,4 @@
-//! Executions to the first report of an error.
+//! Counts the executions to the first report of an error.
 
 use anyhow::Result;
 
@@ -9,10 +9,10 @@ use super::{Ask, Times, Tool, Way};
 /// The tests with an error.
 const TESTS: [&str; 3] = ["ABBA", "Chase-Lev bug, 1 steal", "Chase-Lev bug, 2 steals"];
 
-/// A way that depends on a seed.
+/// A way to search that depends on a seed.
 type Seeded = fn(u64) -> Way;
 
-/// What explores, by the heads of the columns: the systematic ways.
+/// The systematic searches, by the headings of their columns.
 const WAYS: [(&str, Tool, Way); 10] = [
     ("Preempt", Tool::Preempt, Way::All),
     ("≤1", Tool::Preempt, Way::Bound(1)),
@@ -26,7 +26,7 @@ const WAYS: [(&str, Tool, Way); 10] = [
     ("shuttle dfs", Tool::Shuttle, Way::Dfs),
 ];
 
-/// Looks for the errors, and prints how many executions that took.
+/// Searches for the errors and prints the numbers of executions.
 pub fn first(times: Times, behind: &mut Vec<String>) -> Result<()> {
     println!("\nExecutions to the first report (none: explored so many without one)");
     let mut table = Table::new(std::iter::once("test").chain(WAYS.iter().map(|(head, ..)| *head)));

@@ -1,5 +1,5 @@
-//! One tool, one way, one test, in a process of its own: so that CPU time and memory are its own,
-//! and it may die.
+//! One tool, one way to search, one test, in a child process: so CPU time and memory are its own,
+//! and it may crash.
 
 use std::process::Command;
 
@@ -9,19 +9,19 @@ use super::meter::{self, Ended, Run};
 use super::tools::{self, Tool, Way};
 use crate::measure;
 
-/// What a child is asked for.
+/// A request to a child.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// Who explores.
+    /// The tool.
     pub tool: Tool,
-    /// How.
+    /// The way to search.
     pub way: Way,
-    /// What.
+    /// The test.
     pub test: &'a str,
-    /// A search that ends sooner is made again, so that the rate is measured over this many
+    /// A search that ends sooner is repeated, so that the rate is measured over this many
     /// CPU-seconds. 0 for one search.
     pub repeat: f64,
-    /// A search that takes longer is ended.
+    /// A longer search is ended.
     pub cap: f64,
 }
 
@@ -47,16 +47,15 @@ impl Ask<'_> {
         Run::parse(last)
     }
 
-    /// Explores in this process, and prints what [`in_child`](Ask::in_child) reads.
+    /// Explores in this process, and prints the result for [`in_child`](Ask::in_child).
     pub fn here(&self) -> Result<()> {
-        // What a failing test says belongs into the table, once.
+        // The report of a failing test belongs in the table, once.
         std::panic::set_hook(Box::new(|_| ()));
         let begin = measure::thread_seconds()?;
         let ended = tools::explore(self.tool, self.way, self.test, self.cap)?;
         let first = (meter::executions(), meter::starts());
         let mut seconds = measure::thread_seconds()? - begin;
-        // To look at the clock takes as long as a small search does: it is looked at ever more
-        // rarely.
+        // Reading the clock takes as long as a small search, so it is read more and more rarely.
         let mut searches = 1;
         while ended == Ended::Complete && seconds < self.repeat {
             for _ in 0..searches {

@@ -1,8 +1,8 @@
-//! What is counted in a process that runs one tool: executions, scheduling steps where the tool
-//! lets us count them, CPU time, and what the executions showed.
+//! Counters of a process that runs one tool: executions, scheduling steps where the tool permits
+//! it, CPU time, and the results that executions observed.
 //!
-//! All of it is global, because tools take closures that live forever, and because a tool that
-//! knows no limit has to be ended where it calls us.
+//! All of them are global, because tools take closures with a static lifetime, and because a tool
+//! without a time limit can only be ended where it calls us.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::measure;
 
-/// How often the clock is read.
+/// The number of calls between two readings of the clock.
 const EVERY: u64 = 64;
 
 static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
@@ -25,21 +25,20 @@ static LIMIT: OnceLock<f64> = OnceLock::new();
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It explored all that it wanted.
+    /// It explored everything.
     Complete,
-    /// Its time was over.
+    /// Its time was up.
     Capped,
     /// It reported a failure.
     Failed(String),
 }
 
-/// What one process did and took.
+/// The counts and costs of one process.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Executions of the first search, to its end.
+    /// Executions of the first search.
     pub first: u64,
-    /// How often the body was called by the first search: also for executions that were given up,
-    /// or made again.
+    /// Calls of the body by the first search, including executions that were abandoned or repeated.
     pub starts: u64,
     /// Executions of all searches.
     pub executions: u64,
@@ -47,9 +46,9 @@ pub struct Run {
     pub steps: u64,
     /// CPU time of all searches.
     pub seconds: f64,
-    /// The most memory that the process had.
+    /// Peak memory of the process.
     pub peak_bytes: u64,
-    /// What the executions showed.
+    /// The results that executions observed.
     pub seen: Vec<String>,
     /// How the first search ended.
     pub ended: Ended,
@@ -61,7 +60,7 @@ impl Run {
         self.executions as f64 / self.seconds
     }
 
-    /// Calls of the body per CPU-second, also those whose executions were given up.
+    /// Calls of the body per CPU-second, including abandoned executions.
     pub fn runs_rate(&self) -> f64 {
         self.rate() * self.starts as f64 / self.first as f64
     }
@@ -71,7 +70,7 @@ impl Run {
         self.steps as f64 / self.seconds
     }
 
-    /// In one line, for the process that asked.
+    /// One line, for the parent process.
     pub fn line(&self) -> String {
         let ended = match &self.ended {
             Ended::Complete => "complete".to_owned(),
@@ -87,7 +86,7 @@ impl Run {
         )
     }
 
-    /// Reads what [`line`](Run::line) wrote.
+    /// Parses the result of [`line`](Run::line).
     pub fn parse(line: &str) -> Result<Run> {
         let mut words = line.splitn(8, ' ');
         let mut next = || words.next().ok_or_else(|| anyhow!("eight words expected, not {line:?}"));
@@ -107,23 +106,23 @@ impl Run {
     }
 }
 
-/// Ends this process, with what is known, when it has run for so many CPU-seconds: for tools that
-/// know no limit of time.
+/// Ends this process after this many CPU-seconds, with what is known: for tools without a time
+/// limit.
 pub fn limit(seconds: f64) {
     LIMIT.get_or_init(|| seconds);
 }
 
-/// The body is called.
+/// Counts a call of the body.
 pub fn start() {
     STARTS.fetch_add(1, Relaxed);
 }
 
-/// How often the body was called.
+/// The number of calls of the body.
 pub fn starts() -> u64 {
     STARTS.load(Relaxed)
 }
 
-/// An execution begins, of a tool that does not count them.
+/// Counts an execution of a tool that does not count them.
 pub fn execution() {
     start();
     let before = EXECUTIONS.fetch_add(1, Relaxed);
@@ -141,7 +140,7 @@ pub fn execution() {
     }
 }
 
-/// The scheduler of a tool chooses.
+/// Counts a choice of a tool's scheduler.
 pub fn step() {
     STEPS.fetch_add(1, Relaxed);
 }
@@ -151,18 +150,18 @@ pub fn executions() -> u64 {
     EXECUTIONS.load(Relaxed)
 }
 
-/// A tool has counted so much itself.
+/// Sets the counts of a tool that counts by itself.
 pub fn counted(executions: u64, steps: u64) {
     EXECUTIONS.fetch_add(executions, Relaxed);
     STEPS.fetch_add(steps, Relaxed);
 }
 
-/// An execution showed this.
+/// Records the result of an execution.
 pub fn saw(what: impl Display) {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_string());
 }
 
-/// All that is known now, with the executions and the starts of the first search.
+/// All counts so far, with the executions and the calls of the first search.
 pub fn run((first, starts): (u64, u64), ended: Ended, seconds: f64) -> Result<Run> {
     Ok(Run {
         first,

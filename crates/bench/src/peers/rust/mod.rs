@@ -1,14 +1,14 @@
 //! loom and shuttle on the same sources as Preempt, in one run.
 //!
-//! Every exploration has a process of its own, one after the other. Rates are per CPU-second of the
-//! thread that explores, because the machine may have other work, and the fastest of three runs
-//! counts, made by turns. A search that ends soon is made again and again until the time that is
-//! measured is long enough; one that does not end is capped, and its count has a `+`.
+//! Explorations run in child processes, one after the other. Rates are per CPU-second of the
+//! exploring thread, because the machine may be busy, and the fastest of three runs counts; the
+//! tools take turns. A short search is repeated until the measured time is long enough; one that
+//! does not end is stopped, and its count has a `+`.
 //!
-//! Preempt is measured in two ways: by default (all happens-before classes once: few executions,
-//! each of which costs the work of the reduction) and without a reduction (`dfs`, what shuttle's
-//! exhaustive search does). shuttle has no reduction and no bound. loom's bound is not the same
-//! one: it counts switches away from threads that cannot go on.
+//! Preempt is measured in two ways: by default (every happens-before class once: few executions,
+//! each with the cost of the reduction) and without a reduction (`dfs`, as shuttle's exhaustive
+//! search). shuttle has neither a reduction nor a bound. loom's bound differs: it counts switches
+//! away from threads that cannot continue.
 
 pub mod bugs;
 pub mod child;
@@ -25,22 +25,22 @@ use anyhow::{Result, bail};
 pub use self::child::Ask;
 pub use self::tools::{Tool, Way};
 
-/// What to do if loom and shuttle were not built.
+/// The message if loom and shuttle were not built.
 pub const HOW: &str = "loom and shuttle are built on request only: \
     cargo run --release -p preempt-bench --features peers -- peers rust";
 
-/// How long things are run.
+/// The durations of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// CPU-seconds over which a rate is measured, at least.
+    /// The least CPU-seconds over which a rate is measured.
     pub rate: f64,
-    /// CPU-seconds after which a search is given up.
+    /// CPU-seconds after which a search is stopped.
     pub cap: f64,
     /// Seeds of randomised searches.
     pub seeds: u64,
 }
 
-/// Prints the tables; says whether Preempt answered all that has a known answer as it should.
+/// Prints the tables; returns whether all of Preempt's answers to known questions are correct.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
         bail!("{HOW}");
@@ -67,7 +67,7 @@ pub fn compare(quick: bool) -> Result<bool> {
     Ok(right)
 }
 
-/// The shape of the machine.
+/// The hardware.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The cell of tools that have none: std's, which nobody watches.
+//! The cell of tools that have none: std's, which is not observed.
 
-/// As [`std::cell::UnsafeCell`], with the calls of the tools that have a cell.
+/// Like [`std::cell::UnsafeCell`], with the methods of the tools that have a cell.
 #[derive(Debug)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

@@ -6,7 +6,7 @@ use super::meter::{Ended, Run};
 use super::table::{Table, absent, executions, grouped, ratio, thousands};
 use super::{Ask, Times, Tool, Way};
 
-/// The tests that are explored wholly, those with an error excepted.
+/// The tests that are explored completely, except those with an error.
 const TESTS: [&str; 14] = [
     "atomic 2x5",
     "atomic 3x2",
@@ -27,23 +27,23 @@ const TESTS: [&str; 14] = [
 /// The tests of about a thousand steps, which are explored at random.
 const LONG: [&str; 2] = ["atomic 4x250", "mutex 4x100"];
 
-/// How often a rate is measured.
+/// Repetitions of a measurement.
 const TRIES: u32 = 3;
 
-/// CPU-seconds of a run that evens out by itself what else the machine does.
+/// CPU-seconds of a run that is long enough to average out other work of the machine.
 const LONG_RUN: f64 = 2.0;
 
 /// The greatest bound.
 const BOUNDS: u32 = 3;
 
-/// What the tools did with one test.
+/// The results of the tools on one test.
 struct Row {
     test: &'static str,
     runs: Vec<(Tool, Way, Run)>,
 }
 
 impl Row {
-    /// Runs a test in these ways. A way that ends soon is measured over `repeat` CPU-seconds.
+    /// Runs a test in these ways. A short search is measured over `repeat` CPU-seconds.
     fn count(test: &'static str, ways: &[(Tool, Way)], repeat: f64, cap: f64) -> Result<Row> {
         let mut runs = Vec::new();
         for &(tool, way) in ways {
@@ -52,8 +52,8 @@ impl Row {
         Ok(Row { test, runs })
     }
 
-    /// The same several times, by turns. The fastest counts: what else the machine does slows a run
-    /// down, and never speeds it up. A long run is made once.
+    /// The same several times, the tools taking turns. The fastest counts: other work of the
+    /// machine only slows a run down. A long run is made once.
     fn measure(test: &'static str, ways: &[(Tool, Way)], repeat: f64, cap: f64) -> Result<Row> {
         let mut row = Row::count(test, ways, repeat, cap)?;
         for _ in 1..TRIES {
@@ -72,20 +72,19 @@ impl Row {
         self.runs.iter().find(|(t, w, _)| (*t, *w) == (tool, way)).map(|(_, _, run)| run)
     }
 
-    /// Executions per CPU-second, of a search that did not fail. In a search with a bound every run
-    /// of the body counts: Preempt gives up executions that it knows to be covered, which are no
-    /// less work.
+    /// Executions per CPU-second of a search that did not fail. With a bound every call of the body
+    /// counts: Preempt abandons executions that it knows to be covered, which are no less work.
     fn speed(&self, (tool, way): (Tool, Way)) -> Option<f64> {
         let run = self.get(tool, way).filter(|run| !matches!(run.ended, Ended::Failed(_)))?;
         Some(if matches!(way, Way::Bound(_)) { run.runs_rate() } else { run.rate() })
     }
 
-    /// How much faster one way makes executions than another.
+    /// The ratio of the rates of two ways.
     fn times(&self, one: (Tool, Way), other: (Tool, Way)) -> Option<f64> {
         Some(self.speed(one)? / self.speed(other)?)
     }
 
-    /// Notes what is less than wanted.
+    /// Records rates below the target.
     fn judge(&self, behind: &mut Vec<String>, wanted: f64, one: (Tool, Way), other: (Tool, Way)) {
         if let Some(times) = self.times(one, other).filter(|&times| times < wanted) {
             behind.push(format!(
@@ -100,7 +99,7 @@ impl Row {
         }
     }
 
-    /// Notes if a search of ours has more executions than one of a peer that claims the same.
+    /// Records searches of ours with more executions than a peer that claims the same coverage.
     fn judge_counts(&self, behind: &mut Vec<String>, one: (Tool, Way), other: (Tool, Way)) {
         let (Some(ours), Some(theirs)) = (self.get(one.0, one.1), self.get(other.0, other.1))
         else {
@@ -130,7 +129,7 @@ const BOUNDED: [(Tool, Way); 2] = [(Tool::Preempt, Way::Bound(2)), (Tool::Loom, 
 const RANDOM: [(Tool, Way); 2] = [(Tool::Preempt, Way::Random(1)), (Tool::Shuttle, Way::Random(1))];
 const PCT: [(Tool, Way); 2] = [(Tool::Preempt, Way::Pct(1)), (Tool::Shuttle, Way::Pct(1))];
 
-/// Explores the tests, and prints what that took.
+/// Explores the tests and prints the costs.
 pub fn tests(times: Times, behind: &mut Vec<String>) -> Result<()> {
     let bounds: Vec<_> = [Tool::Preempt, Tool::Loom]
         .into_iter()
@@ -258,7 +257,7 @@ fn rates(rows: &[Row], behind: &mut Vec<String>) {
     print!("{}", table.to_text());
 }
 
-/// CPU-seconds of one search to its end.
+/// CPU-seconds of one complete search.
 fn to_the_end(run: &Run) -> Option<f64> {
     (run.ended == Ended::Complete).then(|| run.seconds * run.first as f64 / run.executions as f64)
 }
@@ -285,7 +284,7 @@ fn verdicts(rows: &[Row], behind: &mut Vec<String>) {
             cells.push(milliseconds(mine));
             for &peer in theirs {
                 let Some(run) = row.get(peer.0, peer.1) else { continue };
-                // A capped search would have taken longer still.
+                // A stopped search would have taken even longer.
                 let share = to_the_end(mine)
                     .zip(to_the_end(run).or_else(|| capped(run)))
                     .map(|(mine, run)| run / mine);
@@ -343,7 +342,7 @@ fn memory(rows: &[Row]) {
     print!("{}", table.to_text());
 }
 
-/// Explores long tests at random, and prints the rates of steps.
+/// Explores long tests at random and prints the rates of steps.
 pub fn long(times: Times, behind: &mut Vec<String>) -> Result<()> {
     println!("\nLong tests: million steps per CPU-second, each tool's own steps");
     let mut table = Table::new([

@@ -1,4 +1,4 @@
-//! The tools: how each one explores a body in each way that is compared.
+//! The tools: how each explores a body in each of the compared ways.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use preempt::{Check, Count, FailureKind, Order};
 use super::meter::{self, Ended};
 use super::sources;
 
-/// Who explores.
+/// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tool {
     /// This library.
@@ -26,7 +26,7 @@ pub enum Way {
     All,
     /// All executions, one by one, without a reduction.
     Dfs,
-    /// As [`Way::All`], with at most so many preemptions.
+    /// Like [`Way::All`], with at most this many preemptions.
     Bound(u32),
     /// Random schedules from this seed.
     Random(u64),
@@ -38,7 +38,7 @@ pub enum Way {
 const DEPTH: u32 = 3;
 
 impl Way {
-    /// As a word of a command line.
+    /// A word of a command line.
     pub fn word(self) -> String {
         match self {
             Way::All => "all".into(),
@@ -49,7 +49,7 @@ impl Way {
         }
     }
 
-    /// As a part of a sentence.
+    /// A part of a sentence.
     pub fn name(self) -> String {
         match self {
             Way::All => "unbounded".into(),
@@ -60,7 +60,7 @@ impl Way {
         }
     }
 
-    /// Reads [`word`](Way::word).
+    /// Parses the result of [`word`](Way::word).
     pub fn parse(word: &str) -> Result<Way> {
         let (name, number) = word.split_once(':').unwrap_or((word, "0"));
         Ok(match name {
@@ -74,7 +74,7 @@ impl Way {
     }
 }
 
-/// Explores a body once. Tools that count executions themselves are believed; for the others each
+/// Explores a body once. The counts of tools that count executions are used; for the others each
 /// call of the body counts.
 pub fn explore(tool: Tool, way: Way, name: &str, cap: f64) -> Result<Ended> {
     match tool {
@@ -92,10 +92,10 @@ pub fn explore(tool: Tool, way: Way, name: &str, cap: f64) -> Result<Ended> {
     }
 }
 
-/// What is checked by Preempt in this way.
+/// A check by Preempt in this way.
 ///
 /// Its default counts the distinct traces that it saw. Where there is nothing to reduce, the peers
-/// count executions only, and so does it.
+/// count only executions, and so does it.
 pub fn check(way: Way) -> Check {
     match way {
         Way::All => Check::new().unbounded(),
@@ -118,7 +118,7 @@ fn preempt(way: Way, body: fn(), cap: f64) -> Result<Ended> {
         body();
     });
     let tally = outcome.tally.context("a search over executions")?;
-    // It counts executions that came to their end, and a step that fails is none. The peers count
+    // It counts complete executions, and one with a failing step is not complete. The peers count
     // those too.
     let cut_short = outcome.findings.iter().any(|finding| {
         !matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock)
@@ -133,7 +133,7 @@ fn preempt(way: Way, body: fn(), cap: f64) -> Result<Ended> {
     })
 }
 
-/// Runs what panics when it fails.
+/// Runs a body that panics when it fails.
 #[cfg(feature = "peers")]
 fn caught(f: impl FnOnce()) -> Ended {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) {

@@ -1,4 +1,4 @@
-//! Small tests with a known answer: what the tools say.
+//! Small tests with known answers, and the answers of the tools.
 
 use anyhow::Result;
 
@@ -6,17 +6,17 @@ use super::meter::Ended;
 use super::table::{Table, absent, grouped};
 use super::{Ask, Times, Tool, Way};
 
-/// What is right.
+/// The correct answer.
 enum Truth {
-    /// The executions show these, and no failure.
+    /// The executions observe these results, and there is no failure.
     Shows(&'static [&'static str]),
-    /// A failure whose report has one of these words.
+    /// A failure whose report contains one of these words.
     Fails(&'static [&'static str]),
 }
 
 use Truth::{Fails, Shows};
 
-/// The probes: what is asked, in which way, and what is right. The way of shuttle is always its
+/// The probes: the test, the way to search, and the correct answer. shuttle always uses its
 /// exhaustive search.
 const PROBES: [(&str, &str, Way, Truth); 10] = [
     ("redundant load", "redundant load before a store", Way::All, Shows(&["0", "1"])),
@@ -36,7 +36,7 @@ const PROBES: [(&str, &str, Way, Truth); 10] = [
     ("leak", "Arc leak", Way::All, Fails(&["leak"])),
 ];
 
-/// Asks all tools; says whether Preempt is right everywhere.
+/// Asks all tools; returns whether Preempt is always correct.
 pub fn probes(times: Times) -> Result<bool> {
     println!(
         "\nWhat is known, and what the tools say (WRONG marks what is not so; in parentheses the executions)"
@@ -69,9 +69,9 @@ pub fn probes(times: Times) -> Result<bool> {
     Ok(right)
 }
 
-/// What a tool says, and whether it is right.
+/// The answer of a tool, and whether it is correct.
 fn answer(ask: Ask<'_>, truth: &Truth) -> (bool, String) {
-    // A tool that dies has an answer too.
+    // A crash is an answer, too.
     let run = match ask.in_child() {
         Ok(run) => run,
         Err(_) => return (false, "the process dies".into()),
@@ -84,7 +84,7 @@ fn answer(ask: Ask<'_>, truth: &Truth) -> (bool, String) {
         ),
         (Ended::Failed(message), Shows(_)) => (false, format!("{} ({count})", short(message))),
         (ended, Shows(all)) => {
-            // A search that was capped is not wrong if it saw what there is to see.
+            // A stopped search is not wrong if it observed all results.
             let good = run.seen == *all;
             let more = if *ended == Ended::Complete { "" } else { "+" };
             (good, format!("{} ({count}{more})", run.seen.join(" ")))

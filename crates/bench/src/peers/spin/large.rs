@@ -1,5 +1,5 @@
-//! Full searches without reduction, where caches no longer help: SPIN (`-O2 -DSAFETY -DNOREDUCE`)
-//! and Preempt (interpreter, exact store), on one core and on two.
+//! Full searches without reduction on models beyond the size of caches: SPIN (`-O2 -DSAFETY
+//! -DNOREDUCE`) and Preempt (exact store), on one core and on two.
 
 use anyhow::{Result, ensure};
 
@@ -37,7 +37,7 @@ const QUICK: [Case; 3] = [
     phil(&[("N", 12)], ["-m1000000", "-w19"]),
 ];
 
-/// Prints the comparison; says whether the counts agree.
+/// Prints the comparison; returns whether the counts agree.
 pub(super) fn compare(quick: bool) -> Result<bool> {
     let head = [
         "model",
@@ -65,7 +65,7 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
         for (way, name) in WAYS {
             let spin = match Pan::new(case, way, ROOMY).and_then(|pan| pan.run()) {
                 Ok(spin) if spin.complete => spin,
-                // Two cores are an extra of SPIN that does not work everywhere.
+                // SPIN's use of two cores does not work everywhere.
                 Ok(_) if way != Way::Full => {
                     notes.push(format!("{}, {name}: SPIN did not come to the end", case.name()));
                     continue;
@@ -82,7 +82,7 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
                 Ok(_) => anyhow::bail!("SPIN did not search all of {}", case.twin),
                 Err(error) => return Err(error),
             };
-            // What keeps hashes only may lose states.
+            // A search that stores only hashes may lose states.
             let same = case.agree(spin, one);
             agree &= same || way == Way::TwoCoresHashed;
             let single = *first.get_or_insert(spin);
@@ -111,7 +111,7 @@ const WAYS: [(Way, &str); 3] = [
     (Way::TwoCoresHashed, "SPIN, 2 cores (BFS_PAR)"),
 ];
 
-/// How much sooner two cores were at the end than one.
+/// The speed-up by a second core.
 fn against(two: Measured, one: Measured) -> String {
     format!("{:.2} × as fast as one core", one.wall / two.wall)
 }

@@ -21,11 +21,11 @@ struct Case {
     file: &'static str,
     set: &'static [(&'static str, u32)],
     /// SPIN's `-m` and `-w`: the longest path, and the size of its table as a power of two, chosen
-    /// to fit the run.
+    /// for the run.
     spin: [&'static str; 2],
     /// Settings that the twin does not have.
     ours: &'static [&'static str],
-    /// States of SPIN before the first of ours, with a transition each.
+    /// States that SPIN has before the first of ours, with one transition each.
     before: u64,
 }
 
@@ -64,15 +64,15 @@ impl Case {
         )
     }
 
-    /// Whether full searches of both counted the same. SPIN's first transition leads to the initial
-    /// state.
+    /// Whether full searches of both have the same counts. SPIN's first transition leads to the
+    /// initial state.
     fn agree(&self, spin: Measured, ours: Measured) -> bool {
         spin.states == ours.states + self.before
             && pan::printed(spin.transitions, ours.transitions + 1 + self.before)
     }
 }
 
-/// Prints the comparisons; says whether the counts agree.
+/// Prints the comparisons; returns whether the counts agree.
 pub fn compare(quick: bool) -> Result<bool> {
     pan::installed()?;
     let large = large::compare(quick)?;

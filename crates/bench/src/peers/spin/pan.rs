@@ -40,16 +40,16 @@ impl Way {
     }
 }
 
-/// Tells folders of one process apart.
+/// Distinguishes the folders of one process.
 static FOLDERS: AtomicUsize = AtomicUsize::new(0);
 
-/// A verifier, in a folder that goes with it.
+/// A verifier, in a folder that is removed with it.
 pub(super) struct Pan {
     folder: PathBuf,
     arguments: Vec<String>,
 }
 
-/// Whether SPIN is there; what to do if not.
+/// Whether SPIN is installed, or what to do.
 pub(super) fn installed() -> Result<()> {
     if Command::new("spin").arg("-V").output().is_err() {
         bail!("spin is not installed; on Debian: apt-get install spin");
@@ -68,7 +68,7 @@ impl Pan {
         let mut arguments = vec!["-E".to_owned(), "-n".to_owned(), format!("-Q{}", cap.minutes)];
         arguments.extend(case.spin.map(str::to_owned));
         if way == Way::TwoCoresHashed {
-            // Its table is never made larger, and when it is full states are lost.
+            // Its table never grows, and when it is full states are lost.
             arguments.extend(roomier(case.spin[1]));
         }
         arguments.extend(way.options().iter().map(|&option| option.to_owned()));
@@ -122,7 +122,7 @@ impl Pan {
 
 impl Drop for Pan {
     fn drop(&mut self) {
-        // What stays behind is in the folder for temporary files.
+        // If the removal fails, the files remain in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -133,7 +133,7 @@ fn roomier(option: &str) -> Option<String> {
     Some(format!("-w{}", size + 2))
 }
 
-/// Whether SPIN prints `exact` as `shown`: it has eight digits for numbers of more than that.
+/// Whether SPIN prints `exact` as `shown`: it prints at most eight digits.
 pub(super) fn printed(shown: u64, exact: u64) -> bool {
     let unit = 10u64.pow(exact.checked_ilog10().unwrap_or(0).saturating_sub(7));
     shown.abs_diff(exact) <= unit / 2

@@ -1,11 +1,11 @@
 //! All twins, with and without reduction: the cartesian search and SPIN's partial-order reduction,
-//! beside the full searches of both.
+//! next to the full searches of both.
 //!
-//! SPIN takes the steps of a process alone where they touch nothing global. The cartesian search
-//! asks which steps really meet, so it saves most where threads work on different elements of
-//! shared arrays, as in the models of its own paper. In counter2, where all threads meet at every
-//! step, neither can save much. SPIN's verifier is compiled for the model before its time begins;
-//! ours reads and compiles the model within it.
+//! SPIN takes the steps of a process alone where they access nothing global. The cartesian search
+//! considers which steps really conflict, so it saves most where threads work on different elements
+//! of shared arrays, as in the models of its own paper. In counter2, where all threads conflict at
+//! every step, neither can save much. SPIN's verifier is compiled for the model before its time
+//! starts; ours includes the time for reading and compiling the model.
 
 use anyhow::Result;
 
@@ -50,7 +50,7 @@ const ALONE: [Case; 3] = [
     cmis(&[("C", 32), ("N", 128)], ["-m1000000", "-w24"]),
 ];
 
-/// Where both programs give up.
+/// The limits of both programs.
 const CAP: Cap = Cap { megabytes: 8_000, minutes: 1 };
 
 /// Shorter runs are repeated; with `--quick` and without.
@@ -88,7 +88,7 @@ fn spin(case: &Case, way: Way, seconds: f64) -> Result<Measured> {
     measure::repeated(seconds, || pan.run())
 }
 
-/// Prints the comparison; says whether the counts of the full searches agree.
+/// Prints the comparison; returns whether the counts of the full searches agree.
 pub(super) fn compare(quick: bool) -> Result<bool> {
     let mut table = Table::new(HEAD);
     let mut agree = true;
@@ -153,7 +153,7 @@ fn times(one: Measured, other: Measured, name: &str) -> String {
     format!("{:.4} × {name}", one.seconds / other.seconds)
 }
 
-/// In which figures SPIN needs less than we do.
+/// The figures in which SPIN needs less than Preempt.
 fn ahead(spin: Measured, ours: Measured) -> String {
     let smaller = [
         ("states", spin.states < ours.states),

@@ -1,9 +1,9 @@
 //! stateright on philosophers and on two-phase commit: the same models in its API and in our
 //! language, full searches, on one core and on two.
 //!
-//! Its states are as small as can be (bits in a few integers), which is more than its own examples
-//! do. It searches breadth first, as we do, and keeps hashes of 64 bits of the states that it has
-//! met; our store keeps whole states. Every search has a process of its own.
+//! Its states are as small as possible (bits in a few integers), smaller than in its own examples.
+//! It searches breadth first, as we do, and stores 64-bit hashes of visited states; our store has
+//! whole states. Every search runs in a child process.
 
 #[cfg(feature = "peers")]
 mod models;
@@ -51,11 +51,11 @@ const SIZES: [[(Subject, u32); 2]; 2] = [
 /// More than any run needs.
 const ROOMY: Cap = Cap { megabytes: 20_000, minutes: 60 };
 
-/// What to do if it was not built.
+/// The message if it was not built.
 const HOW: &str = "stateright is built on request only: \
     cargo run --release -p preempt-bench --features peers -- peers stateright";
 
-/// Prints the comparison; says whether the counts agree.
+/// Prints the comparison; returns whether the counts agree.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
         bail!("{HOW}");
@@ -124,7 +124,7 @@ fn in_child(subject: Subject, size: u32, jobs: usize) -> Result<Measured> {
     Measured::parse(&String::from_utf8(output.stdout)?)
 }
 
-/// stateright in this process: prints what it did and took.
+/// stateright in this process: prints its counts and costs.
 #[cfg(feature = "peers")]
 pub fn one(subject: Subject, size: u32, jobs: usize) -> Result<()> {
     let started = std::time::Instant::now();
@@ -138,7 +138,7 @@ pub fn one(subject: Subject, size: u32, jobs: usize) -> Result<()> {
     Ok(())
 }
 
-/// stateright in this process, which it is not.
+/// The replacement in a build without stateright.
 #[cfg(not(feature = "peers"))]
 pub fn one(_: Subject, _: u32, _: usize) -> Result<()> {
     bail!("{HOW}")

@@ -29,7 +29,7 @@ struct Philosophers {
     n: u32,
 }
 
-/// A bit for every fork that is taken, and two for what every philosopher does next.
+/// A bit for every fork that is taken, and two for the next action of every philosopher.
 #[derive(Clone, Debug, PartialEq, Hash)]
 struct Table {
     taken: u32,
@@ -60,7 +60,7 @@ impl Model for Philosophers {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        // Without a property that still may fail it would not search.
+        // Without a property that may still fail it would not search.
         vec![Property::always("forks are counted", |model: &Philosophers, table: &Table| {
             table.taken >> model.n == 0
         })]
@@ -78,7 +78,7 @@ enum Decision {
     Abort,
 }
 
-/// Sets of managers, a bit for each. Who is in none of the first three is working.
+/// Sets of managers, a bit for each. A manager in none of the first three is working.
 #[derive(Clone, Debug, PartialEq, Hash)]
 struct Protocol {
     prepared: u16,

@@ -1,19 +1,19 @@
 //! The deque of Chase and Lev in a fixed ring: the owner pushes and pops at the bottom, a thief
 //! steals at the top.
 //!
-//! The fences change nothing where accesses are sequentially consistent. loom takes such accesses
-//! for weaker ones, and needs them.
+//! The fences have no effect where accesses are sequentially consistent. loom treats such accesses
+//! as weaker, and needs them.
 
 use super::Arc;
 use super::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst, fence};
 use super::thread;
 
-/// When a thief reads the item that it wants.
+/// When a thief reads the item that it wants to steal.
 #[derive(Clone, Copy)]
 enum Reads {
-    /// Before it takes it, as it must be.
+    /// Before it takes it, as is correct.
     Early,
-    /// After: the owner may have put another one in its place.
+    /// After it has taken it: the owner may have put another one in its place.
     Late,
 }
 
@@ -33,7 +33,7 @@ impl<const ROOM: usize> Deque<ROOM> {
         &self.ring[at as usize % ROOM]
     }
 
-    /// Says whether there was room.
+    /// Returns whether there was room.
     fn push(&self, item: usize) -> bool {
         let bottom = self.bottom.load(SeqCst);
         if bottom - self.top.load(SeqCst) == ROOM as isize {
@@ -57,7 +57,7 @@ impl<const ROOM: usize> Deque<ROOM> {
         if top < bottom {
             return Some(item);
         }
-        // The last item: whoever moves the top has it.
+        // The last item belongs to the thread that moves the top.
         let won = self.top.compare_exchange(top, top + 1, SeqCst, SeqCst).is_ok();
         self.bottom.store(top + 1, SeqCst);
         won.then_some(item)
@@ -82,14 +82,14 @@ impl<const ROOM: usize> Deque<ROOM> {
     }
 }
 
-/// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is
-/// taken twice.
+/// The owner pushes and pops, and the thief tries to steal, a number of times: nothing is taken
+/// twice.
 pub fn right(pushes: usize, pops: usize, steals: usize) {
     taken_once::<4>(Reads::Early, pushes, pops, steals);
 }
 
-/// As [`right`] in a ring of two, with the error: it shows when the thief is preempted after it has
-/// moved the top, having preempted the owner before its third push.
+/// Like [`right`] in a ring of two, with the error: it occurs when the thief is preempted after it
+/// has moved the top, having preempted the owner before its third push.
 pub fn wrong(pushes: usize, pops: usize, steals: usize) {
     taken_once::<2>(Reads::Late, pushes, pops, steals);
 }

@@ -1,4 +1,4 @@
-//! Threads that count: together with an atomic, together under a lock, each for itself.
+//! Threads that count: on a shared atomic, under a lock, or separately.
 
 use super::Arc;
 use super::sync::Mutex;
@@ -33,7 +33,7 @@ pub fn mutex(threads: usize, times: usize) {
     assert_eq!(*n.lock().expect("no thread panics"), threads * times);
 }
 
-/// Each thread adds to an atomic of its own: there is nothing to interleave.
+/// Each thread increments its own atomic: there is nothing to interleave.
 pub fn independent<const THREADS: usize>(times: usize) {
     let own: Arc<[AtomicUsize; THREADS]> = Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)));
     all(THREADS, |i| {
@@ -47,7 +47,8 @@ pub fn independent<const THREADS: usize>(times: usize) {
     assert!(own.iter().all(|n| n.load(SeqCst) == times));
 }
 
-/// The same in a `Vec`, where a tool cannot know the atomics by their places in what is shared.
+/// The same in a `Vec`, where a tool cannot identify the atomics by their position in a shared
+/// object.
 pub fn independent_vec(threads: usize, times: usize) {
     let own: Arc<Vec<AtomicUsize>> = Arc::new((0..threads).map(|_| AtomicUsize::new(0)).collect());
     all(threads, |i| {
@@ -61,7 +62,7 @@ pub fn independent_vec(threads: usize, times: usize) {
     assert!(own.iter().all(|n| n.load(SeqCst) == times));
 }
 
-/// Starts the threads, and waits for all of them.
+/// Starts the threads and joins all of them.
 fn all<F: FnOnce() + Send + 'static>(threads: usize, body: impl Fn(usize) -> F) {
     let started: Vec<_> = (0..threads).map(|i| thread::spawn(body(i))).collect();
     for thread in started {

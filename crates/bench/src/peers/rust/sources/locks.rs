@@ -1,4 +1,4 @@
-//! Locks: two of them in both orders, one of our own that spins, and one with condition variables.
+//! Locks: two of them in both orders, a spin lock, and one with condition variables.
 
 use super::Arc;
 use super::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -22,7 +22,7 @@ pub fn abba() {
     thread.join().expect("no thread panics");
 }
 
-/// Two threads count under a lock that spins, and lets others run meanwhile.
+/// Two threads count under a spin lock that yields.
 pub fn spin() {
     let shared = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
     let count = |(lock, n): &(AtomicBool, AtomicUsize)| {
@@ -69,7 +69,7 @@ impl Buffer {
     }
 }
 
-/// A buffer with room for one: so many items come out as they went in.
+/// A buffer of capacity one: the items come out in the order in which they went in.
 pub fn buffer(items: usize) {
     let buffer = Arc::new(Buffer { item: Mutex::new(None), full: Condvar::new(), empty: Condvar::new() });
     let producer = thread::spawn({

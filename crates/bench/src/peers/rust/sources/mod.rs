@@ -1,14 +1,14 @@
 //! One source text for each test, compiled with each tool's mirrors of std.
 //!
-//! A source names `super::{sync, thread, cell, Arc}` and nothing of a tool. All orderings are
-//! sequentially consistent. What is shared is in the tool's `Arc`, except with loom: it explores
-//! ten times as many executions if its own `Arc` is used, so it gets std's.
+//! A source uses `super::{sync, thread, cell, Arc}` and nothing of a tool. All orderings are
+//! sequentially consistent. Shared objects are in the tool's `Arc`, except with loom: it explores
+//! ten times as many executions with its own `Arc`, so it gets std's.
 
-/// The sources with the mirrors of one tool, and what they are called.
+/// The sources with the mirrors of one tool, and their names.
 macro_rules! sources {
     ($(#[$doc:meta])* $of:ident, $tool:ident, $cell:path, $arc:path) => {
         $(#[$doc])*
-        // The sources stand beside this file, and are compiled once for each tool: that is the
+        // The sources are next to this file and are compiled once for each tool, which is their
         // purpose.
         #[path = "."]
         #[allow(clippy::duplicate_mod)]

@@ -1,6 +1,6 @@
-//! Small tests whose whole truth is known: what a tool sees of them shows where it errs.
+//! Small tests with known results, which show where a tool is wrong.
 //!
-//! They assert nothing. Each says by `saw` what one execution showed.
+//! They assert nothing. Each reports by `saw` what one execution observed.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::sync::{Arc as Watched, Condvar, Mutex};
 use super::thread;
 use crate::peers::rust::meter::saw;
 
-/// A thread loads before it stores. Another one may still load before the store, or after.
+/// A thread loads before it stores. Another one may load before the store or after it.
 pub fn redundant_load() {
     let x = Arc::new(AtomicUsize::new(0));
     let thread = thread::spawn({
@@ -53,7 +53,7 @@ pub fn swap_and_store() {
     saw(format_args!("{swapped}{}", x.load(SeqCst)));
 }
 
-/// Three threads of one step each: they come in any order, and no order needs a preemption.
+/// Three threads of one step each: in any order, and no order needs a preemption.
 pub fn orders() {
     let n = Arc::new(AtomicUsize::new(1));
     let threads: [_; 3] = std::array::from_fn(|_| {
@@ -64,7 +64,7 @@ pub fn orders() {
     saw(format_args!("{a}{b}{c}"));
 }
 
-/// Nobody notifies: the wait ends when its time is over.
+/// There is no notification: the wait times out.
 pub fn wait_timeout() {
     let (mutex, condvar) = (Mutex::new(()), Condvar::new());
     let guard = mutex.lock().expect("no thread panics");
@@ -72,7 +72,7 @@ pub fn wait_timeout() {
     saw(if result.timed_out() { "timeout" } else { "notified" });
 }
 
-/// A loop that waits for another thread, and does not say so.
+/// A loop that waits for another thread without a yield.
 pub fn spin() {
     let flag = Arc::new(AtomicBool::new(false));
     let thread = thread::spawn({
@@ -93,7 +93,7 @@ pub fn six_threads() {
     saw("ends");
 }
 
-/// A thread panics: whoever joins it is told.
+/// A thread panics: the thread that joins it gets an error.
 pub fn panic_and_join() {
     let thread = thread::spawn(|| panic!("as is meant"));
     saw(if thread.join().is_err() { "Err" } else { "Ok" });
@@ -101,12 +101,12 @@ pub fn panic_and_join() {
 
 struct Shared(UnsafeCell<usize>);
 
-// SAFETY: nobody uses the pointers that the cell gives, so that nothing is accessed; the tools know
-// the calls alone.
+// SAFETY: the pointers that the cell returns are not used, so nothing is accessed; the tools see
+// only the calls.
 #[allow(unsafe_code)]
 unsafe impl Sync for Shared {}
 
-/// Two threads write a cell, and nothing orders them.
+/// Two threads write a cell without synchronisation.
 pub fn race() {
     let cell = Arc::new(Shared(UnsafeCell::new(0)));
     let thread = thread::spawn({
@@ -118,7 +118,7 @@ pub fn race() {
     saw("ends");
 }
 
-/// An `Arc` that nobody drops.
+/// An `Arc` that is never dropped.
 pub fn leak() {
     std::mem::forget(Watched::new(0));
     saw("ends");

@@ -36,7 +36,7 @@ impl Queue {
         self.tail.store(tail, SeqCst);
         fence(SeqCst);
         if self.head.load(SeqCst) > tail {
-            // A thief may be at the same item: give it back, and look again when no thief is about.
+            // A thief may be at the same item: put it back, and look again when no thief is active.
             self.tail.store(tail + 1, SeqCst);
             let _guard = self.lock.lock().expect("no thread panics");
             self.tail.store(tail, SeqCst);
@@ -62,8 +62,8 @@ impl Queue {
     }
 }
 
-/// The owner pushes and pops so many times, the thief tries to steal so many times: nothing is
-/// taken twice.
+/// The owner pushes and pops, and the thief tries to steal, a number of times: nothing is taken
+/// twice.
 pub fn taken_once(pushes: usize, pops: usize, steals: usize) {
     let queue = Arc::new(Queue::new());
     let thief = thread::spawn({

@@ -1,4 +1,4 @@
-//! Treiber's stack, with nodes in an array: nobody frees them, so that there is no ABA.
+//! Treiber's stack, with nodes in an array that are never freed, so that there is no ABA problem.
 
 use super::Arc;
 use super::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -41,8 +41,7 @@ impl Stack {
     }
 }
 
-/// Two threads push a node each, a third pops once: the node is popped or still there, never both,
-/// never neither.
+/// Two threads push a node each, a third pops once: a node is either popped or still on the stack.
 pub fn two_push_one_pops() {
     let stack = Arc::new(Stack::new());
     let pushes: Vec<_> = [1, 2]
