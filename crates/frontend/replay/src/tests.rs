@@ -1,5 +1,8 @@
 //! Tests of recordings, on traces written by hand.
 
+mod loops;
+mod scripts;
+
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -259,32 +262,149 @@ fn names_depend_on_places_and_not_on_the_order_of_uses() {
     let threads = [0, 1, 2, 3].map(|slot| names.thread(slot));
     assert_eq!(threads, ["main", "t1", "t1.1", "t2"]);
     assert_eq!(names.object(names.parker(2), position), "token of t1.1");
+    assert_eq!(names.object(2, position), "t1.1", "the life of a thread");
+    assert_eq!(names.threads(), 4);
+    assert_eq!(
+        [first, names.parker(2), 99].map(|location| names.place(location)),
+        [Some(7), None, None]
+    );
+    assert_eq!(names.thread_of(3), Some(ThreadId::new(3)));
+    assert_eq!(names.thread_of(4), None, "the token of main");
 }
 
-/// Whether a write by the main thread before its `actions` is ordered before a read by the child
-/// after its own.
-fn is_ordered(actions: &[(ThreadId, Action, i64)]) -> bool {
+#[test]
+fn objects_of_one_line_are_told_apart_by_their_columns() {
+    // The site is the line times ten plus the column.
+    let position = |site: SiteId| preempt_system::Site {
+        file: if site.get() > 90 { "other.rs".into() } else { "test.rs".into() },
+        line: site.get() as u32 / 10 % 9,
+        column: site.get() as u32 % 10,
+    };
+    let mut names = Names::<u64>::new(1);
+    let mut made = |place, noun, at| names.locate(place, None, noun, site(at));
+    let all = [
+        made(0, "atomic", 31),
+        made(1, "atomic", 35),
+        made(2, "atomic", 35),
+        made(3, "mutex", 38),
+        made(4, "atomic", 41),
+        // In the same line and column of another file as the one before.
+        made(5, "atomic", 41 + 90),
+    ];
+    let found = all.map(|location| names.object(location, position));
+    let expected = ["atomic@3:1", "atomic@3:5", "atomic@3:5#2", "mutex@3", "atomic@4", "atomic@4"];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn objects_are_found_again_in_any_order_of_use() {
+    let mut names = Names::<u64>::new(1);
+    let kinds = [None, Some(Kind::Mutex), Some(Kind::Condvar), None];
+    let locate = |names: &mut Names<u64>, nth: usize| {
+        names.locate(nth as u64, kinds[nth], "object", site(1 + nth as u64))
+    };
+    let made: Vec<u32> = (0..4).map(|nth| locate(&mut names, nth)).collect();
+    assert_eq!(made, [2, 3, 4, 5]);
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 2, 0, 0]] {
+        names.begin();
+        assert_eq!(order.map(|nth| locate(&mut names, nth)), order.map(|nth| made[nth]));
+    }
+    assert_eq!(names.objects().len(), 6);
+    assert!(!names.objects().is_empty());
+}
+
+/// Whether a write by the main thread before `released` is ordered before a read by the child after
+/// `acquired`. An operation has a kind, its objects, its alternative, and what it replied.
+fn is_ordered(released: Operation, acquired: Operation) -> bool {
     let mut detector = RaceDetector::new();
     let variable = detector.variable();
     detector.record(MAIN, variable, Access::Write, ());
-    for &(thread, action, reply) in actions {
-        race::synchronise(&mut detector, thread, &op(OpKind::Object(action), 7, 1), 0, reply);
+    for (thread, (kind, object, other, alternative, reply)) in [(MAIN, released), (CHILD, acquired)]
+    {
+        let op = op(kind, object, 1).and(other);
+        race::synchronise(&mut detector, thread, &op, alternative, reply);
     }
     detector.conflicts(CHILD, variable, Access::Read).next().is_none()
 }
 
+type Operation = (OpKind, u32, u32, u32, i64);
+
 #[test]
-fn an_unlock_orders_the_locks_after_it() {
-    use Action::{Lock, ReadLock, ReadUnlock, TryLock, TryWriteLock, Unlock};
-    assert!(is_ordered(&[(MAIN, Unlock, 0), (CHILD, Lock, 0)]));
-    assert!(is_ordered(&[(MAIN, Unlock, 0), (CHILD, TryLock, 1)]));
-    assert!(!is_ordered(&[(MAIN, Unlock, 0), (CHILD, TryLock, 0)]), "the attempt failed");
-    // Readers order the writers after them and not each other.
-    assert!(is_ordered(&[(MAIN, ReadUnlock, 0), (CHILD, Action::WriteLock, 0)]));
-    assert!(is_ordered(&[(MAIN, ReadUnlock, 0), (CHILD, TryWriteLock, 1)]));
-    assert!(!is_ordered(&[(MAIN, ReadUnlock, 0), (CHILD, ReadLock, 0)]));
-    assert!(is_ordered(&[(MAIN, Action::WriteUnlock, 0), (CHILD, ReadLock, 0)]));
-    assert!(is_ordered(&[(MAIN, Action::Release, 0), (CHILD, Action::Acquire, 0)]));
-    assert!(is_ordered(&[(MAIN, Action::Set, 0), (CHILD, Action::Await, 0)]));
-    assert!(is_ordered(&[(MAIN, Action::Arrive, 0), (CHILD, Action::Leave, 0)]));
+fn what_synchronises_with_what() {
+    use Action::*;
+    // The object of most operations, and a second one.
+    const X: u32 = 7;
+    const Y: u32 = 8;
+    let of = |action, reply| (OpKind::Object(action), X, NO_OBJECT, 0, reply);
+    let wake =
+        |other, alternative| (OpKind::Wake { early: EarlyWake::Timeout }, Y, other, alternative, 0);
+    let park =
+        |alternative| (OpKind::Park { early: EarlyWake::Timeout }, X, NO_OBJECT, alternative, 0);
+    let wait = (OpKind::Wait, Y, X, 0, 0);
+    let finish = (OpKind::Finish, MAIN.index() as u32, NO_OBJECT, 0, 0);
+    let join = |thread: ThreadId| (OpKind::Object(Join), thread.index() as u32, NO_OBJECT, 0, 0);
+    let downgrade = (OpKind::Downgrade, X, NO_OBJECT, 0, 0);
+    let cases: &[(Operation, Operation, bool)] = &[
+        // Mutexes. An attempt that failed synchronises with nothing.
+        (of(Unlock, 0), of(Lock, 0), true),
+        (of(Unlock, 0), of(TryLock, 1), true),
+        (of(Unlock, 0), of(TryLock, 0), false),
+        (of(Lock, 0), of(Lock, 0), false),
+        (of(Unlock, 0), of(Unlock, 0), false),
+        // Readers order the writers after them and not each other.
+        (of(ReadUnlock, 0), of(WriteLock, 0), true),
+        (of(ReadUnlock, 0), of(TryWriteLock, 1), true),
+        (of(ReadUnlock, 0), of(TryWriteLock, 0), false),
+        (of(ReadUnlock, 0), of(ReadLock, 0), false),
+        (of(ReadUnlock, 0), of(TryReadLock, 1), false),
+        (of(WriteUnlock, 0), of(ReadLock, 0), true),
+        (of(WriteUnlock, 0), of(TryReadLock, 1), true),
+        (of(WriteUnlock, 0), of(TryReadLock, 0), false),
+        (of(WriteUnlock, 0), of(WriteLock, 0), true),
+        (downgrade, of(ReadLock, 0), true),
+        (downgrade, of(WriteLock, 0), true),
+        // A wait unlocks its mutex, and waking locks it again, notified or not.
+        (wait, of(Lock, 0), true),
+        (of(Unlock, 0), wake(X, 0), true),
+        (of(Unlock, 0), wake(X, 1), true),
+        (wait, wake(X, 0), true),
+        (of(NotifyAll, 0), wake(Y, 0), false),
+        // A park that ended early has not seen the token.
+        (of(Unpark, 0), park(0), true),
+        (of(Unpark, 0), park(1), false),
+        (finish, join(MAIN), true),
+        (finish, join(CHILD), false),
+        (of(Arrive, 0), of(Leave, 0), true),
+        (of(Arrive, 0), of(Arrive, 0), true),
+        (of(Release, 0), of(Acquire, 0), true),
+        (of(Release, 0), of(TryAcquire, 1), true),
+        (of(Release, 0), of(TryAcquire, 0), false),
+        (of(Set, 0), of(Await, 0), true),
+        (of(Send(1), 0), of(Recv, 1), true),
+        (of(Recv, 0), of(Send(1), 0), false),
+    ];
+    for &(released, acquired, ordered) in cases {
+        assert_eq!(is_ordered(released, acquired), ordered, "{released:?}, then {acquired:?}");
+    }
+}
+
+#[test]
+fn all_who_arrive_at_a_barrier_come_before_all_who_leave() {
+    let mut detector = RaceDetector::new();
+    let variables = [MAIN, CHILD].map(|thread| {
+        let variable = detector.variable();
+        detector.record(thread, variable, Access::Write, ());
+        variable
+    });
+    for (thread, action) in [
+        (MAIN, Action::Arrive),
+        (CHILD, Action::Arrive),
+        (MAIN, Action::Leave),
+        (CHILD, Action::Leave),
+    ] {
+        race::synchronise(&mut detector, thread, &op(OpKind::Object(action), 7, 1), 0, 0);
+    }
+    for (thread, variable) in [(MAIN, variables[1]), (CHILD, variables[0])] {
+        assert_eq!(detector.conflicts(thread, variable, Access::Write).count(), 0, "{thread:?}");
+    }
 }
