@@ -1,4 +1,4 @@
-// A timed wait may time out although the other thread sets the flag.
+// A timed wait may time out although the other thread sets the flag, if that thread is delayed.
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>

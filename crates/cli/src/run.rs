@@ -40,6 +40,10 @@ pub struct ProgramArgs {
     /// Time limit of a thread between two scheduling points [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
     pub max_turn: Option<Duration>,
+    /// Longest time by which a thread that can run is delayed while others sleep or wait with a
+    /// timeout [default: 0.001]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
+    pub max_delay: Option<Duration>,
     /// Memory limit of one execution, such as 500M or 4G [default: none]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_memory: Option<usize>,
@@ -77,6 +81,7 @@ impl ProgramArgs {
         found.stdin.clone_from(&self.stdin);
         found.max_steps = self.max_steps.unwrap_or(found.max_steps);
         found.max_turn = self.max_turn.unwrap_or(found.max_turn);
+        found.max_delay = self.max_delay.unwrap_or(found.max_delay);
         found.max_memory = self.max_memory.map(|bytes| bytes as u64);
         found.max_output = self.max_output.map_or(found.max_output, |bytes| bytes as u64);
         Ok(found)
@@ -90,6 +95,7 @@ impl ProgramArgs {
             self.stdin.as_ref().map(|path| format!(" --stdin {}", quoted(path))),
             self.max_steps.map(|steps| format!(" --max-steps {steps}")),
             self.max_turn.map(|time| format!(" --max-turn {}", time.as_secs_f64())),
+            self.max_delay.map(|time| format!(" --max-delay {}", time.as_secs_f64())),
             self.max_memory.map(|bytes| format!(" --max-memory {bytes}")),
             self.max_output.map(|bytes| format!(" --max-output {bytes}")),
         ];

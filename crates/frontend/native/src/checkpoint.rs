@@ -22,7 +22,7 @@ impl Executable {
     /// files and inherited variables of the environment are not part of it.
     pub fn identity(&self) -> io::Result<u64> {
         let input = self.stdin.as_ref().map(fs::read).transpose()?;
-        let limits = (self.max_steps, self.max_memory, self.max_output);
+        let limits = (self.max_steps, self.max_delay, self.max_memory, self.max_output);
         let options = (self.expected_exit, self.harness, &self.environment, limits);
         let options = format!("{options:?}");
         let mut texts =
@@ -60,6 +60,7 @@ impl Resumable for Native {
         to.put(&names.objects().to_vec());
         to.put(&names.atomics());
         to.put(&*yields);
+        to.put(&self.delays.load(Relaxed));
         to.put(&self.children.load(Relaxed));
     }
 
@@ -84,6 +85,7 @@ impl Resumable for Native {
         *self.names() = names;
         *self.yields.get_mut().unwrap_or_else(PoisonError::into_inner) =
             from.get::<Vec<Option<Site>>>()?;
+        *self.delays.get_mut() = from.get()?;
         *self.children.get_mut() = from.get()?;
         Ok(())
     }

@@ -63,7 +63,7 @@ pub(crate) fn verb(kind: OpKind) -> &'static str {
         OpKind::TimedWriteLock => "timedwrlock",
         OpKind::Wait => "wait",
         OpKind::Wake => "wake",
-        OpKind::TimedWake => "wake or time out",
+        OpKind::TimedWake => "wake",
         OpKind::NotifyOne => "signal",
         OpKind::NotifyAll => "broadcast",
         OpKind::Acquire => "wait",
@@ -77,7 +77,7 @@ pub(crate) fn verb(kind: OpKind) -> &'static str {
         OpKind::LeaveOnce => "leave",
         OpKind::FutexWait => "wait",
         OpKind::FutexWoken => "wake",
-        OpKind::TimedFutexWoken => "wake or time out",
+        OpKind::TimedFutexWoken => "wake",
         OpKind::FutexWakeOne => "wake one",
         OpKind::FutexWakeAll => "wake all",
         OpKind::Load => "load",
@@ -94,8 +94,38 @@ pub(crate) fn verb(kind: OpKind) -> &'static str {
     }
 }
 
-/// An operation: `m.lock()`, `join t1`, `yield`.
+/// A virtual time: `5 ms`, `1.5 s`, `1 h`.
+pub(crate) fn duration(nanoseconds: u64) -> String {
+    const UNITS: [(u64, &str); 5] = [
+        (3_600_000_000_000, "h"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "µs"),
+        (1, "ns"),
+    ];
+    let fits = |(size, _): &&(u64, &str)| nanoseconds >= *size;
+    let (size, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[4]);
+    // Three decimals: operations take nanoseconds, which nobody asked for.
+    let thousandths = (nanoseconds as u128 * 1_000 / u128::from(*size)) as u64;
+    let decimals = format!("{:03}", thousandths % 1_000);
+    match decimals.trim_end_matches('0') {
+        "" => format!("{} {unit}", thousandths / 1_000),
+        decimals => format!("{}.{decimals} {unit}", thousandths / 1_000),
+    }
+}
+
+/// An operation: `m.lock()`, `join t1`, `sleep for 5 ms`.
 pub(crate) fn op(names: &Names, symbols: &Symbols, op: &Op) -> String {
+    let mut words = untimed(names, symbols, op);
+    if op.is_timed() {
+        let limit = duration(op.deadline.saturating_sub(op.time));
+        let kind = if op.kind == OpKind::Sleep { "for" } else { "for at most" };
+        words += &format!(" {kind} {limit}");
+    }
+    words
+}
+
+fn untimed(names: &Names, symbols: &Symbols, op: &Op) -> String {
     let verb = verb(op.kind);
     match op.kind {
         OpKind::Join | OpKind::Created => {

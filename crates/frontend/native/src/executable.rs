@@ -46,6 +46,9 @@ pub struct Executable {
     pub max_steps: u32,
     /// The longest time that a thread may take between two scheduling points.
     pub max_turn: Duration,
+    /// The longest virtual time by which a thread that can run is delayed while others sleep or
+    /// wait with a time limit: see [`preempt_native_block::may_expire`].
+    pub max_delay: Duration,
     /// The most bytes of memory of one execution; without one there is no limit.
     pub max_memory: Option<u64>,
     /// The most bytes of output, or of any file, that one execution may write.
@@ -73,9 +76,15 @@ impl Executable {
             stdin: None,
             max_steps: 20_000,
             max_turn: Duration::from_secs(10),
+            max_delay: Duration::from_millis(1),
             max_memory: None,
             max_output: 64 << 20,
         })
+    }
+
+    /// The longest delay in nanoseconds.
+    pub(crate) fn max_delay(&self) -> u64 {
+        u64::try_from(self.max_delay.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// The file that is run.

@@ -185,9 +185,7 @@ impl Words<'_> {
         let said = matches!(op.kind, OpKind::Lock | OpKind::Unlock) && !effects.is_empty();
         if !said {
             let mut done = describe::op(self.names, self.symbols, op);
-            if choice.alternative == 1
-                && matches!(op.kind, OpKind::TimedWake | OpKind::TimedFutexWoken)
-            {
+            if choice.alternative == 1 && op.is_timed() {
                 done += " times out";
             }
             effects.insert(0, done);

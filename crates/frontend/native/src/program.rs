@@ -1,11 +1,13 @@
 //! An executable as a program whose executions can be explored.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use preempt_explore::{Plan, Reduction};
 use preempt_native_block::Slot;
 use preempt_system::{MAX_THREADS, Program, Restart, Site};
 
+use crate::describe::duration;
 use crate::executable::{Executable, Harness};
 use crate::level::Level;
 use crate::names::Names;
@@ -25,7 +27,7 @@ pub enum Need {
     Slots(usize),
     /// This many threads in another order: see [`crate::names`].
     Order(usize),
-    /// Steps must depend on the end of the process and on yields.
+    /// Steps must depend on the end of the process, on yields and on deadlines.
     Process,
     /// Atomic variables that overlap in the 16 bytes at this address must count as one.
     Mixed(u64),
@@ -63,8 +65,10 @@ pub struct Native {
     refusal: Mutex<Option<String>>,
     /// The places of yields that the search relied on.
     pub(crate) yields: Mutex<Vec<Option<Site>>>,
+    /// Whether a thread had to wait because another one cannot be delayed for longer.
+    pub(crate) delays: AtomicBool,
     /// The number of processes that were run.
-    pub(crate) children: std::sync::atomic::AtomicU64,
+    pub(crate) children: AtomicU64,
 }
 
 impl Native {
@@ -83,7 +87,8 @@ impl Native {
             symbols: OnceLock::new(),
             refusal: Mutex::default(),
             yields: Mutex::default(),
-            children: std::sync::atomic::AtomicU64::new(0),
+            delays: AtomicBool::new(false),
+            children: AtomicU64::new(0),
         }
     }
 
@@ -105,6 +110,12 @@ impl Native {
             .collect();
         words.sort();
         words.dedup();
+        if self.delays.load(Relaxed) {
+            let limit = duration(self.executable.max_delay());
+            words.push(format!(
+                "that no thread is delayed by more than {limit} while others sleep or wait with a timeout (--max-delay)"
+            ));
+        }
         words.insert(0, self.executable.level.assumption().to_owned());
         words
     }
@@ -126,11 +137,11 @@ impl Native {
 
     /// The number of processes that were run for the search so far.
     pub fn children(&self) -> u64 {
-        self.children.load(std::sync::atomic::Ordering::Relaxed)
+        self.children.load(Relaxed)
     }
 
     pub(crate) fn count_child(&self) {
-        self.children.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.children.fetch_add(1, Relaxed);
     }
 
     /// Records that the search held a thread back that yields at this place.
@@ -146,6 +157,11 @@ impl Native {
         let need = Need::Order(slots.len());
         *self.order.lock().unwrap_or_else(PoisonError::into_inner) = Some(slots);
         need
+    }
+
+    /// Records that a thread had to wait for its deadline because others could run.
+    pub(crate) fn rely_on_max_delay(&self) {
+        self.delays.store(true, Relaxed);
     }
 
     pub(crate) fn refuse(&self, why: String) -> Need {
@@ -239,6 +255,7 @@ impl Program for Native {
         self.names = Mutex::new(names);
         self.first = Mutex::default();
         self.yields = Mutex::default();
+        self.delays = AtomicBool::new(false);
         Restart::Again
     }
 }

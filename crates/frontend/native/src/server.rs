@@ -158,6 +158,8 @@ pub(crate) struct Server {
     request: u32,
     max_steps: u32,
     harness: Harness,
+    /// The longest delay of a thread, in nanoseconds of virtual time.
+    max_delay: u64,
     /// The longest time without a scheduling point.
     patience: Duration,
 }
@@ -175,10 +177,11 @@ impl Server {
         // SAFETY: the descriptor is ours.
         unsafe { libc::fcntl(output.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) };
         let process = spawn(executable, &shared, &output).map_err(failed)?;
-        let (max_steps, patience) = (executable.max_steps, executable.max_turn);
-        let harness = executable.harness;
+        let (max_steps, max_delay) = (executable.max_steps, executable.max_delay());
+        let (harness, patience) = (executable.harness, executable.max_turn);
+        let request = 0;
         let mut server =
-            Server { shared, process, output, request: 0, max_steps, harness, patience };
+            Server { shared, process, output, request, max_steps, harness, max_delay, patience };
         server.await_start(executable)?;
         Ok(server)
     }
@@ -223,6 +226,7 @@ impl Server {
         shared.slots_len.store(request.slots.len() as u32, Relaxed);
         shared.prefix_len.store(prefix.len() as u32, Relaxed);
         shared.max_steps.store(self.max_steps, Relaxed);
+        shared.max_delay.store(self.max_delay, Relaxed);
         shared.stacks.store(u32::from(request.stacks == Stacks::Recorded), Relaxed);
         shared.join_first.store(u32::from(self.harness == Harness::Libtest), Relaxed);
         for zeroed in [&shared.outcome, &shared.detail, &shared.steps, &shared.events] {

@@ -8,9 +8,12 @@
 //!
 //! Some operations concern all threads. *Exit* ends them, so it must not be independent of their
 //! steps. A *yield* lets a thread wait in a loop for memory that another thread changes, without an
-//! operation that would show which memory: any step of another thread may be what it waits for. If
-//! a program has one of these while several threads live, every step reads the location
-//! [`PROCESS`], and these two write it ([`Needs::process`]).
+//! operation that would show which memory: any step of another thread may be what it waits for. A
+//! *deadline* passes when the other threads cannot run, or not for long
+//! ([`may_expire`](preempt_native_block::may_expire)). If a program has one of these while several
+//! threads live, every step reads the location [`PROCESS`], and these write it
+//! ([`Needs::process`]). A thread that waits for its deadline writes it as well: every step of
+//! another thread may be what lets time pass.
 //!
 //! If the main thread has ended by `pthread_exit`, the last thread that ends also ends the process.
 //! So which one is the last matters: the ends of threads write [`ENDS`] then.
@@ -26,7 +29,7 @@
 //! [`PROCESS`] and all steps read it, the steps of other threads since a yield are the same in all
 //! executions with the same happens-before graph.
 
-use preempt_native_block::Op as OpKind;
+use preempt_native_block::{NEVER, Op as OpKind, may_expire};
 use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
@@ -45,6 +48,10 @@ pub(crate) struct Op {
     pub(crate) pc: u64,
     /// What else there is to say about it.
     pub(crate) detail: Detail,
+    /// The local time of the thread when it arrives here, in nanoseconds.
+    pub(crate) time: u64,
+    /// The time at which a wait ends in any case, or [`NEVER`].
+    pub(crate) deadline: u64,
 }
 
 /// What an operation does to its objects beyond its kind. It changes no footprint, but threads that
@@ -61,8 +68,13 @@ pub(crate) struct Detail {
 }
 
 impl Op {
-    fn yields(&self) -> bool {
-        matches!(self.kind, OpKind::Yield | OpKind::Sleep)
+    pub(crate) fn yields(&self) -> bool {
+        self.kind == OpKind::Yield
+    }
+
+    /// Whether it can end by a deadline.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.deadline != NEVER
     }
 }
 
@@ -110,8 +122,19 @@ impl History {
 /// What the search has learned that it needs: see the module documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Whether steps depend on the end of the process and on yields.
+    /// Whether steps depend on the end of the process, on yields and on deadlines.
     pub(crate) process: bool,
+}
+
+/// What the answer to a question about one thread depends on besides the state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'c> {
+    pub(crate) names: &'c Names,
+    /// The operations of all threads.
+    pub(crate) histories: &'c [History],
+    pub(crate) needs: Needs,
+    /// The longest delay of a thread that can run: see [`may_expire`].
+    pub(crate) max_delay: u64,
 }
 
 /// The state.
@@ -237,6 +260,7 @@ impl State {
             OpKind::Wake | OpKind::TimedWake => {
                 if timed_out {
                     self.leave(names, thread, object);
+                    return Ok(0);
                 }
                 self.act(names, thread, other, Action::Lock)
             }
@@ -273,19 +297,11 @@ impl State {
     }
 
     /// Writes to `pending` what a thread would do next.
-    pub(crate) fn ask(
-        &self,
-        names: &Names,
-        thread: ThreadId,
-        history: &History,
-        needs: Needs,
-        pending: &mut Pending,
-    ) {
+    pub(crate) fn ask(&self, context: &Context<'_>, thread: ThreadId, pending: &mut Pending) {
         if !self.started.contains(thread) {
             return pending.set_nothing(Status::Vacant);
         }
-        let count = self.count(thread);
-        let Some(op) = history.ops.get(count).filter(|_| !self.failed) else {
+        let Some(op) = self.next(context, thread).filter(|_| !self.failed) else {
             return pending.set_nothing(Status::Ended);
         };
         if self.exited.is_some() {
@@ -293,9 +309,13 @@ impl State {
             // reduction considers that if the thread waits for that, and not if it has ended.
             return pending.set_one(Status::Resting, 0, Location(PROCESS), Access::Read);
         }
-        self.offer(names, thread, op, pending);
-        if needs.process {
-            let writes = op.yields() || op.kind == OpKind::Exit;
+        self.offer(context.names, thread, op, pending);
+        let waits = pending.status == Status::Blocked && op.is_timed();
+        if waits && self.may_expire(context, thread, op) {
+            self.offer_timeout(op, pending);
+        }
+        if context.needs.process {
+            let writes = op.yields() || op.kind == OpKind::Exit || waits;
             let access = if writes { Access::Write } else { Access::Read };
             for (_, footprint) in &mut pending.footprints {
                 footprint.add(Location(PROCESS), access);
@@ -303,14 +323,67 @@ impl State {
                     footprint.add(Location(ENDS), Access::Write);
                 }
             }
-            let waits = self.stepped_at[thread.index()] == self.steps;
-            if waits && pending.status == Status::Enabled && history.yields_again(count) {
+            if pending.status == Status::Enabled && self.is_held(context, thread) {
                 pending.status = Status::Spinning;
             }
         }
     }
 
-    /// Writes to `pending` what an operation touches, and whether it can be performed.
+    /// The next operation of a thread.
+    fn next<'c>(&self, context: &Context<'c>, thread: ThreadId) -> Option<&'c Op> {
+        context.histories[thread.index()].ops.get(self.count(thread))
+    }
+
+    /// Whether a thread yields again at the same place, and no other thread has taken a step since.
+    fn is_held(&self, context: &Context<'_>, thread: ThreadId) -> bool {
+        let history = &context.histories[thread.index()];
+        self.stepped_at[thread.index()] == self.steps && history.yields_again(self.count(thread))
+    }
+
+    /// Whether the deadline of a thread that has to wait may end its wait.
+    fn may_expire(&self, context: &Context<'_>, thread: ThreadId, op: &Op) -> bool {
+        let Some(deadline) = self.waits_until(context.names, thread, op) else { return false };
+        let others = self.started.without(thread).iter();
+        let times = others.filter_map(|other| self.acts_at(context, other));
+        may_expire(deadline, op.time, times, context.max_delay)
+    }
+
+    /// The local time of a thread that can run, or the deadline of one that waits with a limit.
+    fn acts_at(&self, context: &Context<'_>, thread: ThreadId) -> Option<u64> {
+        let op = self.next(context, thread)?;
+        let mut pending = Pending::vacant();
+        self.offer(context.names, thread, op, &mut pending);
+        if pending.status != Status::Enabled {
+            return self.waits_until(context.names, thread, op);
+        }
+        (!self.is_held(context, thread)).then_some(op.time)
+    }
+
+    /// The deadline that can end the wait of a thread.
+    fn waits_until(&self, names: &Names, thread: ThreadId, op: &Op) -> Option<u64> {
+        // A thread that was notified waits for the mutex, however long.
+        let waits = op.kind == OpKind::TimedWake;
+        let notified = waits && self.can(names, thread, op.object, Action::Wake);
+        (op.is_timed() && !notified).then_some(op.deadline)
+    }
+
+    /// Writes to `pending` that a wait can end by its deadline.
+    fn offer_timeout(&self, op: &Op, pending: &mut Pending) {
+        let object = Location(op.object);
+        let (alternative, footprint): (u32, Footprint) = match op.kind {
+            OpKind::Sleep => (0, Footprint::default()),
+            // To leave without a notification changes the set of waiting threads.
+            OpKind::TimedFutexWoken | OpKind::TimedWake => {
+                (1, Footprint::one(object, Access::Write))
+            }
+            // An attempt that fails.
+            _ => (1, Footprint::one(object, Access::Read)),
+        };
+        pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
+    }
+
+    /// Writes to `pending` what an operation touches, and whether it can be performed without a
+    /// timeout.
     pub(crate) fn offer(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let (object, other) = (Location(op.object), Location(op.other));
         let enabled = |pending: &mut Pending, alternative, accesses: &[(Location, Access)]| {
@@ -318,7 +391,10 @@ impl State {
             pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
         };
         match op.kind {
-            OpKind::Created | OpKind::Yield | OpKind::Sleep => enabled(pending, 0, &[]),
+            OpKind::Created | OpKind::Yield => enabled(pending, 0, &[]),
+            OpKind::Sleep => {
+                pending.set_alternatives(Status::Blocked, [(0, Footprint::default())]);
+            }
             // Always written: that is what makes the end of the process different from others'.
             OpKind::Exit => enabled(pending, 0, &[(Location(PROCESS), Access::Write)]),
             OpKind::Load | OpKind::Count => enabled(pending, 0, &[(object, Access::Read)]),
@@ -344,10 +420,18 @@ impl State {
             }
             kind => {
                 let action = action(kind).expect("all other operations are actions");
+                // An attempt with a deadline waits as one without.
+                let awaited = match kind {
+                    OpKind::TimedLock => Action::Lock,
+                    OpKind::TimedReadLock => Action::ReadLock,
+                    OpKind::TimedWriteLock => Action::WriteLock,
+                    OpKind::TimedAcquire => Action::Acquire,
+                    _ => action,
+                };
                 let (kind, _) = names.kind(op.object);
-                let (status, access) = match self.can(names, thread, op.object, action) {
+                let (status, access) = match self.can(names, thread, op.object, awaited) {
                     true => (Status::Enabled, kind.access(action)),
-                    false => (Status::Blocked, kind.waiting(action)),
+                    false => (Status::Blocked, kind.waiting(awaited)),
                 };
                 pending.set_one(status, 0, object, access);
             }
@@ -356,21 +440,18 @@ impl State {
 
     fn offer_wake(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let (waits, mutex) = (Location(op.object), Location(op.other));
-        let timed = matches!(op.kind, OpKind::TimedWake | OpKind::TimedFutexWoken);
+        let needs_mutex = matches!(op.kind, OpKind::Wake | OpKind::TimedWake);
+        let has_mutex = !needs_mutex || self.can(names, thread, op.other, Action::Lock);
         let notified = self.can(names, thread, op.object, Action::Wake);
-        if !notified && !timed {
+        if !notified {
             return pending.set_one(Status::Blocked, 0, waits, Access::Read);
         }
-        let needs_mutex = matches!(op.kind, OpKind::Wake | OpKind::TimedWake);
-        if needs_mutex && !self.can(names, thread, op.other, Action::Lock) {
-            // Which alternative there is decides when the mutex is free.
+        if !has_mutex {
             return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
-        // To leave without a notification changes the set of waiting threads.
-        let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
         let lock = needs_mutex.then_some((mutex, Access::Write));
-        let footprint = [(waits, access)].into_iter().chain(lock).collect();
-        pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
+        let footprint = [(waits, Access::Read)].into_iter().chain(lock).collect();
+        pending.set_alternatives(Status::Enabled, [(0, footprint)]);
     }
 }
 

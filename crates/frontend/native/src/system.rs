@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::program::{Native, Need};
 use crate::server::{Request, Server, Stacks};
 use crate::source::Sources;
-use crate::state::{History, Op, Outcome, State};
+use crate::state::{Context, History, Op, Outcome, State};
 use crate::trace::{Difference, Step, Trace};
 use crate::verdict;
 
@@ -129,6 +129,12 @@ impl<'p> Execution<'p> {
     /// The execution that was run last.
     pub(crate) fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// What the state alone does not know.
+    fn context<'c>(&'c self, names: &'c Names) -> Context<'c> {
+        let (histories, needs) = (&self.histories[..], self.program.needs);
+        Context { names, histories, needs, max_delay: self.program.executable.max_delay() }
     }
 
     /// The fields of all objects now.
@@ -286,9 +292,8 @@ impl<'p> Execution<'p> {
         let done = self.state.step(&names, thread, &op, &step.outcome);
         self.path.push(step.choice);
         if !program.needs.process {
-            let yields = |op: &Op| matches!(op.kind, OpKind::Yield | OpKind::Sleep);
             let leaves = op.kind == OpKind::Finish && thread.index() == 0;
-            let concerns_all = op.kind == OpKind::Exit || leaves || yields(&op);
+            let concerns_all = op.kind == OpKind::Exit || leaves || op.yields();
             if concerns_all && self.others_live(thread) {
                 return Err(Need::Process);
             }
@@ -376,9 +381,18 @@ impl System for Execution<'_> {
             pending.set_nothing(Status::Ended);
             return Ok(());
         }
-        let history = &self.histories[thread.index()];
         let program = self.program;
-        self.state.ask(&program.names(), thread, history, program.needs, pending);
+        self.state.ask(&self.context(&program.names()), thread, pending);
+        let timed = self.next_op(thread).0.is_some_and(|op| op.is_timed());
+        if timed && self.others_live(thread) {
+            if !program.needs.process {
+                return Err(Need::Process);
+            }
+            // It waits although it would not if others could be delayed for any time.
+            if pending.status == Status::Blocked {
+                program.rely_on_max_delay();
+            }
+        }
         if pending.status == Status::Spinning {
             let site = self.next_op(thread).0.and_then(|op| program.symbols().caller(op.pc));
             program.rely_on_yield(site);
@@ -459,8 +473,7 @@ impl System for Execution<'_> {
 
     fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Need> {
         let mut pending = Pending::vacant();
-        let history = &self.histories[thread.index()];
-        state.ask(&self.program.names(), thread, history, self.program.needs, &mut pending);
+        state.ask(&self.context(&self.program.names()), thread, &mut pending);
         Ok(pending)
     }
 }

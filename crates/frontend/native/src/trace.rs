@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use preempt_native_block::{Event, Misuse, ObjectKind, Op as OpKind, Record};
+use preempt_native_block::{Event, Misuse, NEVER, ObjectKind, Op as OpKind, Record};
 use preempt_system::{Choice, ThreadId};
 
 use crate::names::{NOTHING, Names, ObjectName};
@@ -69,6 +69,7 @@ impl Trace {
             announced: Vec::new(),
             last: None,
             mixed: None,
+            deadline: NEVER,
         };
         events.iter().for_each(|event| decoder.event(event));
         decoder.mixed.map_or(Ok(decoder.trace), Err)
@@ -147,6 +148,8 @@ struct Decoder<'n> {
     last: Option<(ThreadId, usize)>,
     /// Where atomic variables overlap, if they do.
     mixed: Option<u64>,
+    /// The deadline of the operation that is announced next.
+    deadline: u64,
 }
 
 impl Decoder<'_> {
@@ -177,6 +180,7 @@ impl Decoder<'_> {
                 let started = ThreadId::new(event.object as usize);
                 self.trace.entries.insert(started, event.pc);
             }
+            Record::Deadline => self.deadline = event.object,
             Record::Create => self.create(event),
             Record::Frame => {
                 if let Some(last) = self.last {
@@ -238,7 +242,9 @@ impl Decoder<'_> {
         let other = self.locate(kind.other_kind(), event.other, WORD);
         let operands = if kind.is_atomic() { event.other } else { 0 };
         let detail = Detail { size: event.size, number: event.value, operands };
-        let op = Op { kind, object, other, pc: event.pc, detail };
+        let deadline = std::mem::replace(&mut self.deadline, NEVER);
+        let time = event.time;
+        let op = Op { kind, object, other, pc: event.pc, detail, time, deadline };
         let slot = thread.index();
         if self.announced.len() <= slot {
             self.announced.resize(slot + 1, 0);

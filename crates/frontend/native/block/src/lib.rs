@@ -13,6 +13,10 @@
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
+mod deadline;
+
+pub use deadline::{NEVER, may_expire};
+
 /// Changes with the layout. The runtime writes it to [`Block::ready`].
 pub const VERSION: u32 = 0x5052_0002;
 
@@ -65,6 +69,9 @@ pub struct Block {
     /// Whether the main thread waits for the end of the first thread that it creates before it
     /// continues (1) or not (0).
     pub join_first: AtomicU32,
+    /// The longest virtual time in nanoseconds by which a thread that can run is delayed while
+    /// others wait for deadlines: see [`may_expire`].
+    pub max_delay: AtomicU64,
     /// How the execution ended, an [`Outcome`].
     pub outcome: AtomicU32,
     /// A number that belongs to the outcome.
@@ -133,6 +140,8 @@ pub struct Event {
     pub other: u64,
     /// An address in the program.
     pub pc: u64,
+    /// The local time of the thread in nanoseconds, for [`Record::Next`].
+    pub time: u64,
 }
 
 /// What an [`Event`] records.
@@ -162,6 +171,9 @@ pub enum Record {
     Values = 9,
     /// The upper 64 bits of both, for an atomic of 16 bytes.
     UpperValues = 10,
+    /// The deadline of the operation that the thread announces next: `object`, in nanoseconds of
+    /// virtual time.
+    Deadline = 11,
 }
 
 /// The memory orders of an atomic operation as one number: that of a success, and that of a failed
@@ -220,9 +232,9 @@ pub enum ObjectKind {
 
 /// The operations of threads. Each is one scheduling point.
 ///
-/// An attempt with a time limit is the same as an attempt without waiting: a timeout may fire at
-/// any time, and to wait is not to be chosen. So a timed lock takes the lock if it is free when the
-/// thread is chosen, and times out otherwise.
+/// An operation with a time limit has a deadline ([`Record::Deadline`]). It is performed as soon as
+/// that is possible without waiting, by alternative 0. Otherwise it can time out, by alternative 1,
+/// when [`may_expire`] permits it.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -238,13 +250,13 @@ pub enum Op {
     Created = 5,
     /// Lets other threads run.
     Yield = 6,
-    /// Lets time pass.
+    /// Sleeps until its deadline.
     Sleep = 7,
     /// Locks a mutex.
     Lock = 10,
     /// Locks a mutex if it is free.
     TryLock = 11,
-    /// Locks a mutex if it is free, and times out otherwise.
+    /// Locks a mutex, or times out.
     TimedLock = 12,
     /// Unlocks a mutex.
     Unlock = 13,
@@ -252,7 +264,7 @@ pub enum Op {
     ReadLock = 20,
     /// Locks for reading if no thread writes.
     TryReadLock = 21,
-    /// Locks for reading if no thread writes, and times out otherwise.
+    /// Locks for reading, or times out.
     TimedReadLock = 22,
     /// Unlocks after reading.
     ReadUnlock = 23,
@@ -260,7 +272,7 @@ pub enum Op {
     WriteLock = 24,
     /// Locks for writing if the lock is free.
     TryWriteLock = 25,
-    /// Locks for writing if the lock is free, and times out otherwise.
+    /// Locks for writing, or times out.
     TimedWriteLock = 26,
     /// Unlocks after writing.
     WriteUnlock = 27,
@@ -268,7 +280,7 @@ pub enum Op {
     Wait = 30,
     /// Continues after a wait and locks the mutex `other`.
     Wake = 31,
-    /// The same; alternative 1: the time is over.
+    /// The same, or times out.
     TimedWake = 32,
     /// Wakes one waiting thread: one alternative for each.
     NotifyOne = 33,
@@ -278,7 +290,7 @@ pub enum Op {
     Acquire = 40,
     /// Decrements a semaphore if its count is not 0.
     TryAcquire = 41,
-    /// Decrements a semaphore if its count is not 0, and times out otherwise.
+    /// Decrements a semaphore, or times out.
     TimedAcquire = 42,
     /// Increments a semaphore.
     Release = 43,
@@ -297,7 +309,7 @@ pub enum Op {
     FutexWait = 70,
     /// Continues after a wait on a futex word.
     FutexWoken = 71,
-    /// The same; alternative 1: the time is over.
+    /// The same, or times out.
     TimedFutexWoken = 72,
     /// Wakes one thread that waits on a futex word: one alternative for each.
     FutexWakeOne = 73,
@@ -431,7 +443,10 @@ macro_rules! from_number {
     };
 }
 
-from_number!(Record, u8, Next Step Learn Start Create Frame Panic Misuse Values UpperValues);
+from_number!(
+    Record, u8,
+    Next Step Learn Start Create Frame Panic Misuse Values UpperValues Deadline
+);
 from_number!(
     Misuse, u32,
     DestroyHeldMutex DestroyHeldRwLock DestroyAwaitedCondvar DestroyAwaitedBarrier

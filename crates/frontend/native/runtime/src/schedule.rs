@@ -10,8 +10,8 @@ use core::ptr::{addr_of, addr_of_mut};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::block::{
-    Block, Choice, Event, MAX_EVENTS, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, ObjectKind, Op,
-    Outcome, Record,
+    Block, Choice, Event, MAX_EVENTS, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, NEVER, ObjectKind,
+    Op, Outcome, Record, may_expire,
 };
 use crate::footprint::Access;
 use crate::object::Action;
@@ -32,6 +32,8 @@ pub struct Runtime {
     running: usize,
     /// Whether the program has created a thread.
     pub concurrent: bool,
+    /// The latest deadline by which a wait has ended: no clock shows an earlier time afterwards.
+    floor: u64,
 }
 
 /// A read lock that a thread holds more than once.
@@ -53,6 +55,7 @@ static mut RUNTIME: Runtime = Runtime {
     events: 0,
     running: 0,
     concurrent: false,
+    floor: 0,
 };
 
 /// The state of this library. References to it end before the baton is handed over.
@@ -129,7 +132,7 @@ fn unsafe_text() -> *mut [u8; MAX_TEXT] {
 }
 
 const EVENT: Event =
-    Event { record: 0, thread: 0, what: 0, size: 0, value: 0, object: 0, other: 0, pc: 0 };
+    Event { record: 0, thread: 0, what: 0, size: 0, value: 0, object: 0, other: 0, pc: 0, time: 0 };
 
 fn log(event: Event) {
     let runtime = runtime();
@@ -195,12 +198,26 @@ pub struct Next {
     pub value: u32,
     /// A digest of the operands of an atomic.
     pub operands: u64,
+    /// The virtual time at which a wait ends in any case, or [`NEVER`].
+    pub deadline: u64,
+    /// The local time of the thread when it announced this.
+    pub time: u64,
 }
 
 impl Next {
     /// The beginning of a thread that does not exist.
     pub const NONE: Next =
-        Next { op: Op::Begin, object: 0, other: 0, pc: 0, size: 0, value: 0, operands: 0 };
+        Next {
+            op: Op::Begin,
+            object: 0,
+            other: 0,
+            pc: 0,
+            size: 0,
+            value: 0,
+            operands: 0,
+            deadline: NEVER,
+            time: 0,
+        };
 
     /// An operation on one object.
     pub fn on(op: Op, object: u64, pc: usize) -> Next {
@@ -210,6 +227,11 @@ impl Next {
     /// An operation on two objects.
     pub fn on_both(op: Op, object: u64, other: u64, pc: usize) -> Next {
         Next { op, object, other, pc, ..Next::NONE }
+    }
+
+    /// The same with a deadline.
+    pub fn until(self, deadline: u64) -> Next {
+        Next { deadline, ..self }
     }
 }
 
@@ -250,9 +272,14 @@ pub fn announce(slot: usize, next: Next) {
     }
     let thread = &mut runtime().threads[slot];
     let repeats = thread.next.op == next.op && thread.next.pc == next.pc;
-    thread.yields_again = repeats && matches!(next.op, Op::Yield | Op::Sleep);
-    thread.next = next;
+    thread.yields_again = repeats && next.op == Op::Yield;
+    let time = thread.time;
+    thread.next = Next { time, ..next };
     thread.stage = Stage::Waiting;
+    if next.deadline != NEVER {
+        let (record, object) = (Record::Deadline as u8, next.deadline);
+        log(Event { record, thread: slot as u8, object, ..EVENT });
+    }
     log(Event {
         record: Record::Next as u8,
         thread: slot as u8,
@@ -262,6 +289,7 @@ pub fn announce(slot: usize, next: Next) {
         object: next.object,
         other: if next.op.is_atomic() { next.operands } else { next.other },
         pc: next.pc as u64,
+        time,
     });
     if block().stacks.load(Relaxed) != 0 && slot == me() {
         crate::hooks::stack::walk(|nth, pc| {
@@ -304,6 +332,14 @@ fn mutex(address: u64) -> &'static mut Object {
 
 fn condvar(address: u64) -> &'static mut Object {
     objects().at(ObjectKind::Condvar, address, || 0)
+}
+
+fn rwlock(address: u64) -> &'static mut Object {
+    objects().at(ObjectKind::RwLock, address, || 0)
+}
+
+fn semaphore(address: u64) -> &'static mut Object {
+    objects().at(ObjectKind::Semaphore, address, || 0)
 }
 
 fn futex(address: u64) -> &'static mut Object {
@@ -371,30 +407,69 @@ impl Runtime {
 
     /// The alternatives that a thread has now: the first, and their number; 0 if it has to wait.
     fn alternatives(&mut self, slot: usize) -> (u32, u32) {
+        let (first, count) = self.without_timeout(slot);
+        if count == 0 && self.may_expire(slot) {
+            // A sleep has nothing to wait for but its deadline.
+            let sleeps = self.threads[slot].next.op == Op::Sleep;
+            return (u32::from(!sleeps), 1);
+        }
+        (first, count)
+    }
+
+    /// Whether the deadline of a thread that has to wait may end its wait.
+    fn may_expire(&mut self, slot: usize) -> bool {
+        let Some(deadline) = self.waits_until(slot) else { return false };
+        let own = self.threads[slot].next.time;
+        let others = (0..MAX_THREADS).filter(|&other| other != slot);
+        let times = others.filter_map(|other| self.acts_at(other));
+        may_expire(deadline, own, times, block().max_delay.load(Relaxed))
+    }
+
+    /// The local time of a thread that can run, or the deadline of one that waits with a limit.
+    fn acts_at(&mut self, slot: usize) -> Option<u64> {
+        if self.without_timeout(slot).1 == 0 {
+            return self.waits_until(slot);
+        }
+        (!self.is_held(slot)).then_some(self.threads[slot].next.time)
+    }
+
+    /// The deadline that can end the wait of a thread.
+    fn waits_until(&mut self, slot: usize) -> Option<u64> {
+        let thread = self.threads.get(slot).filter(|t| t.stage == Stage::Waiting)?;
+        let Next { op, object, deadline, .. } = thread.next;
+        // A thread that was notified waits for the mutex, however long.
+        let notified =
+            op == Op::TimedWake && condvar(object).can(ThreadId::new(slot), Action::Wake);
+        (deadline != NEVER && !notified).then_some(deadline)
+    }
+
+    /// The same as [`alternatives`](Runtime::alternatives) if no time passes.
+    fn without_timeout(&mut self, slot: usize) -> (u32, u32) {
         let Some(thread) = self.threads.get(slot).filter(|t| t.stage == Stage::Waiting) else {
             return (0, 0);
         };
         let (Next { op, object, other, .. }, id) = (thread.next, ThreadId::new(slot));
         let one_if = |enabled: bool| (0, u32::from(enabled));
-        // A wait with a timeout always continues: by alternative 1 if it has to wait.
-        let or_timeout = |enabled: bool| (u32::from(!enabled), 1);
         match op {
             Op::Join => one_if(self.threads[object as usize].stage == Stage::Ended),
             Op::Wake | Op::TimedWake => {
                 if !mutex(other).can(id, Action::Lock) {
                     return (0, 0);
                 }
-                let notified = condvar(object).can(id, Action::Wake);
-                if op == Op::Wake { one_if(notified) } else { or_timeout(notified) }
+                one_if(condvar(object).can(id, Action::Wake))
             }
-            Op::FutexWoken => one_if(futex(object).can(id, Action::Wake)),
-            Op::TimedFutexWoken => or_timeout(futex(object).can(id, Action::Wake)),
+            Op::FutexWoken | Op::TimedFutexWoken => one_if(futex(object).can(id, Action::Wake)),
+            Op::Sleep => (0, 0),
             Op::NotifyOne => (0, condvar(object).ways(id, Action::NotifyOne { nth: 0 })),
             Op::FutexWakeOne => (0, futex(object).ways(id, Action::NotifyOne { nth: 0 })),
             Op::Lock | Op::ReadLock | Op::WriteLock | Op::Acquire | Op::Leave | Op::EnterOnce => {
                 let (object, action) = target(op, object, 0);
                 one_if(object.can(id, action))
             }
+            Op::TimedLock => one_if(mutex(object).can(id, Action::Lock)),
+            Op::TimedReadLock => one_if(rwlock(object).can(id, Action::ReadLock)),
+            Op::TimedWriteLock => one_if(rwlock(object).can(id, Action::WriteLock)),
+            Op::TimedAcquire => one_if(semaphore(object).can(id, Action::Acquire)),
             _ => (0, 1),
         }
     }
@@ -407,8 +482,12 @@ impl Runtime {
         let thread = &mut self.threads[slot];
         thread.stage = Stage::Running;
         thread.stepped_at = steps;
-        let Next { op, object, other, .. } = thread.next;
-        let timed_out = alternative == 1;
+        let Next { op, object, other, deadline, .. } = thread.next;
+        let timed_out = deadline != NEVER && (alternative == 1 || op == Op::Sleep);
+        if timed_out {
+            self.floor = self.floor.max(deadline);
+        }
+        thread.time = thread.time.max(self.floor);
         match op {
             Op::Begin | Op::Created | Op::Yield | Op::Sleep | Op::Exit | Op::Count => 0,
             Op::FutexWait => self.touch(slot, ObjectKind::Atomic, other, Access::Read),
@@ -428,9 +507,9 @@ impl Runtime {
             Op::Wake | Op::TimedWake => {
                 if timed_out {
                     condvar(object).leave(id);
-                } else {
-                    self.act(id, ObjectKind::Condvar, object, Action::Wake);
+                    return 0;
                 }
+                self.act(id, ObjectKind::Condvar, object, Action::Wake);
                 self.act(id, ObjectKind::Mutex, other, Action::Lock)
             }
             Op::FutexWoken | Op::TimedFutexWoken => {

@@ -5,10 +5,12 @@
 
 use std::fmt::Write as _;
 
-use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
-use preempt_native::Native;
+use std::time::Duration;
 
-use crate::compile::{folder, program, programs};
+use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
+use preempt_native::{Executable, Native};
+
+use crate::compile::{executable, folder, programs};
 
 /// What is refused, with words of the refusal.
 const REFUSED: [(&str, &str); 3] =
@@ -21,12 +23,15 @@ const RACY: [&str; 1] = ["use_before_init"];
 /// Needs a file of its own: see `replays`.
 const APART: &str = "changes_file";
 
-fn explore(name: &str, plan: Plan) -> (Outcome, Native) {
+/// Programs that are explored a second time, with longer delays of threads, in seconds.
+const DELAYED: [(&str, u64); 3] = [("hour", 3600), ("sleep_order", 1), ("timeout", 2)];
+
+fn explore(executable: &Executable, plan: Plan) -> (Outcome, Native) {
     let search = plan.build_for_program().expect("the plan is possible");
-    search.run_program(program(name), &())
+    search.run_program(Native::new(executable.clone()), &())
 }
 
-fn expected_of(name: &str) -> String {
+fn expected_of(name: &str, title: &str, executable: &Executable) -> String {
     // Deadlocks and other failures do not end the search, so the numbers are those of all schedules.
     let icb = Plan {
         order: Order::Icb { cache: Cache::Hb },
@@ -34,9 +39,9 @@ fn expected_of(name: &str) -> String {
         keep_going: true,
         ..Plan::new()
     };
-    let (outcome, native) = explore(name, icb);
+    let (outcome, native) = explore(executable, icb);
     assert_eq!(native.refusal(), None, "{name}");
-    let mut text = format!("[{name}]\nverdict = {:?}\n", outcome.verdict.word());
+    let mut text = format!("[{title}]\nverdict = {:?}\n", outcome.verdict.word());
     if let Some(finding) = outcome.findings.iter().min_by_key(|finding| finding.preemptions) {
         let _ = writeln!(text, "preemptions = {}", finding.preemptions);
         let _ = writeln!(text, "message = {:?}", finding.failure.message);
@@ -52,7 +57,7 @@ fn expected_of(name: &str) -> String {
         return text + "\n";
     }
     let optimal = Plan { order: Order::Executions, reduction: Reduction::Optimal, ..Plan::new() };
-    let (all, native) = explore(name, optimal);
+    let (all, native) = explore(executable, optimal);
     assert_eq!(native.refusal(), None, "{name}");
     assert_eq!(all.verdict, outcome.verdict, "{name}: dpor-optimal agrees with icb");
     if all.complete {
@@ -68,7 +73,13 @@ fn every_program_has_its_verdict_and_its_numbers() {
     let names = programs();
     let explored =
         names.iter().filter(|name| *name != APART && !REFUSED.iter().any(|(r, _)| r == name));
-    let actual: String = explored.map(|name| expected_of(name)).collect();
+    let mut actual: String =
+        explored.map(|name| expected_of(name, name, &executable(name))).collect();
+    for (name, seconds) in DELAYED {
+        let mut delayed = executable(name);
+        delayed.max_delay = Duration::from_secs(seconds);
+        actual += &expected_of(name, &format!("\"{name} --max-delay {seconds}\""), &delayed);
+    }
     let path = folder().join("numbers.toml");
     let head = "# Measured: verdict, fewest preemptions and message of a finding; executions of icb with a cache of\n\
                 # happens-before graphs up to each bound; all traces of programs without errors (executions of dpor-optimal).\n\n";
@@ -86,8 +97,8 @@ fn every_program_has_its_verdict_and_its_numbers() {
 #[test]
 fn what_cannot_be_controlled_is_refused_by_name() {
     for (name, words) in REFUSED {
-        let mut executable = crate::compile::executable(name);
-        executable.max_turn = std::time::Duration::from_millis(500);
+        let mut executable = executable(name);
+        executable.max_turn = Duration::from_millis(500);
         let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
         let search = plan.build_for_program().expect("the plan is possible");
         let (outcome, native) = search.run_program(Native::new(executable), &());

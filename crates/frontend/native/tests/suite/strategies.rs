@@ -6,7 +6,7 @@ use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::program;
 
-const PROGRAMS: [&str; 8] = [
+const PROGRAMS: [&str; 12] = [
     "abba",
     "abba_ordered",
     "lost_update",
@@ -15,6 +15,10 @@ const PROGRAMS: [&str; 8] = [
     "detached",
     "overwritten",
     "yields",
+    "sleepers",
+    "sleep_poll",
+    "timeout_checked",
+    "timed_all",
 ];
 
 fn systematic() -> Vec<(&'static str, Plan)> {

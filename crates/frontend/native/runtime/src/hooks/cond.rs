@@ -1,12 +1,14 @@
 //! Condition variables, of POSIX and of C11.
 //!
 //! A wait is two operations: it unlocks the mutex and starts to wait, and it continues after a
-//! notification as soon as the mutex is free. There are no spurious wakeups. The timeout of a timed
-//! wait may fire whenever the thread has not been notified.
+//! notification as soon as the mutex is free. A timeout ends the wait at once, and locking the mutex
+//! is an operation of its own then: others may set what the thread waits for in between, although it
+//! returns `ETIMEDOUT`. There are no spurious wakeups.
 
 use core::ffi::c_int;
 
 use super::mutex::c11;
+use super::time::{Time, until};
 use crate::block::{Misuse, ObjectKind, Op};
 use crate::real::real;
 use crate::schedule::{Next, log_misuse, objects, point};
@@ -14,7 +16,8 @@ use crate::sys::{EPERM, ETIMEDOUT, P};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
-fn wait(condvar: P, mutex: P, wake: Op, pc: usize) -> c_int {
+/// Waits, until the deadline if there is one.
+fn wait(condvar: P, mutex: P, deadline: Option<u64>, pc: usize) -> c_int {
     let (object, other) = (condvar as u64, mutex as u64);
     let held = objects().at(ObjectKind::Mutex, other, || 0);
     if !held.is_owned_by(ThreadId::new(me())) {
@@ -25,9 +28,16 @@ fn wait(condvar: P, mutex: P, wake: Op, pc: usize) -> c_int {
     // A recursive mutex is released however often it is locked, and is locked as often afterwards.
     let relocked = core::mem::take(&mut held.relocked);
     point(Next::on_both(Op::Wait, object, other, pc));
-    let taken = point(Next::on_both(wake, object, other, pc));
+    let wake = match deadline {
+        None => Next::on_both(Op::Wake, object, other, pc),
+        Some(deadline) => Next::on_both(Op::TimedWake, object, other, pc).until(deadline),
+    };
+    let timed_out = point(wake).alternative == 1;
+    if timed_out {
+        point(Next::on(Op::Lock, other, pc));
+    }
     objects().at(ObjectKind::Mutex, other, || 0).relocked = relocked;
-    if taken.alternative == 1 { ETIMEDOUT } else { 0 }
+    if timed_out { ETIMEDOUT } else { 0 }
 }
 
 fn notify(condvar: P, op: Op, pc: usize) -> c_int {
@@ -50,13 +60,13 @@ hook!(fn pthread_cond_destroy(condvar: P; pc) -> c_int {
     0
 });
 hook!(fn pthread_cond_wait(condvar: P, mutex: P; pc) -> c_int {
-    wait(condvar, mutex, Op::Wake, pc)
+    wait(condvar, mutex, None, pc)
 });
-hook!(fn pthread_cond_timedwait(condvar: P, mutex: P, _time: P; pc) -> c_int {
-    wait(condvar, mutex, Op::TimedWake, pc)
+hook!(fn pthread_cond_timedwait(condvar: P, mutex: P, time: *const Time; pc) -> c_int {
+    wait(condvar, mutex, Some(until(time)), pc)
 });
-hook!(fn pthread_cond_clockwait(condvar: P, mutex: P, _clock: c_int, _time: P; pc) -> c_int {
-    wait(condvar, mutex, Op::TimedWake, pc)
+hook!(fn pthread_cond_clockwait(condvar: P, mutex: P, _clock: c_int, time: *const Time; pc) -> c_int {
+    wait(condvar, mutex, Some(until(time)), pc)
 });
 hook!(fn pthread_cond_signal(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyOne, pc) });
 hook!(fn pthread_cond_broadcast(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyAll, pc) });
@@ -66,9 +76,9 @@ hook!(fn cnd_init(condvar: P; pc) -> c_int {
     real!(cnd_init: extern "C-unwind" fn(P) -> c_int)(condvar)
 });
 hook!(fn cnd_destroy(condvar: P; pc) -> () { destroy(condvar, pc) });
-hook!(fn cnd_wait(condvar: P, mutex: P; pc) -> c_int { c11(wait(condvar, mutex, Op::Wake, pc)) });
-hook!(fn cnd_timedwait(condvar: P, mutex: P, _time: P; pc) -> c_int {
-    c11(wait(condvar, mutex, Op::TimedWake, pc))
+hook!(fn cnd_wait(condvar: P, mutex: P; pc) -> c_int { c11(wait(condvar, mutex, None, pc)) });
+hook!(fn cnd_timedwait(condvar: P, mutex: P, time: *const Time; pc) -> c_int {
+    c11(wait(condvar, mutex, Some(until(time)), pc))
 });
 hook!(fn cnd_signal(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyOne, pc) });
 hook!(fn cnd_broadcast(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyAll, pc) });

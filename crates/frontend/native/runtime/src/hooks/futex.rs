@@ -4,6 +4,7 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
+use super::time::{Time, after, until};
 use crate::block::{MAX_THREADS, ObjectKind, Op};
 use crate::object::Action;
 use crate::schedule::{Next, active, log_learned, point, runtime, unsupported};
@@ -84,14 +85,20 @@ unsafe extern "C" fn futex(
         unsupported("a futex call with a bit mask");
     }
     let done = match operation & !FLAGS {
-        WAIT | WAIT_BITSET => wait(word, value as u32, timeout != 0, pc),
+        WAIT => wait(word, value as u32, limit(timeout, after), pc),
+        WAIT_BITSET => wait(word, value as u32, limit(timeout, until), pc),
         WAKE | WAKE_BITSET => wake(word, value as u32, pc),
         _ => unsupported("a futex operation other than wait and wake"),
     };
     c_long::from(done)
 }
 
-fn wait(word: usize, expected: u32, timed: bool, pc: usize) -> c_int {
+/// The deadline of a wait, if it has one.
+fn limit(timeout: usize, meaning: fn(*const Time) -> u64) -> Option<u64> {
+    (timeout != 0).then(|| meaning(timeout as *const Time))
+}
+
+fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> c_int {
     let address = word as u64;
     // The word is the second object: what others write there decides whether the thread waits.
     let value = expected;
@@ -103,8 +110,11 @@ fn wait(word: usize, expected: u32, timed: bool, pc: usize) -> c_int {
         return fail(EAGAIN);
     }
     runtime().act(ThreadId::new(me()), ObjectKind::Futex, address, Action::Wait);
-    let op = if timed { Op::TimedFutexWoken } else { Op::FutexWoken };
-    let taken = point(Next::on(op, address, pc));
+    let woken = match deadline {
+        None => Next::on(Op::FutexWoken, address, pc),
+        Some(deadline) => Next::on(Op::TimedFutexWoken, address, pc).until(deadline),
+    };
+    let taken = point(woken);
     if taken.alternative == 1 { fail(ETIMEDOUT) } else { 0 }
 }
 

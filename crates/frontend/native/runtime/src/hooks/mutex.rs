@@ -5,6 +5,7 @@
 
 use core::ffi::c_int;
 
+use super::time::{Time, until};
 use crate::block::{Misuse, ObjectKind, Op};
 use crate::real::real;
 use crate::schedule::{Next, log_misuse, objects, point, unsupported};
@@ -40,7 +41,8 @@ fn type_of(mutex: P, pc: usize) -> c_int {
 enum Attempt {
     Lock,
     Try,
-    Timed,
+    /// Until this deadline.
+    Until(u64),
 }
 
 fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
@@ -52,7 +54,7 @@ fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
                 object.relocked += 1;
                 return 0;
             }
-            (ERROR_CHECKING, Attempt::Lock | Attempt::Timed) => return EDEADLK,
+            (ERROR_CHECKING, Attempt::Lock | Attempt::Until(_)) => return EDEADLK,
             _ => {}
         }
     }
@@ -65,8 +67,8 @@ fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
             let taken = point(Next::on(Op::TryLock, address, pc));
             if taken.reply == 1 { 0 } else { EBUSY }
         }
-        Attempt::Timed => {
-            let taken = point(Next::on(Op::TimedLock, address, pc));
+        Attempt::Until(deadline) => {
+            let taken = point(Next::on(Op::TimedLock, address, pc).until(deadline));
             if taken.reply == 1 { 0 } else { ETIMEDOUT }
         }
     }
@@ -107,11 +109,11 @@ hook!(fn pthread_mutex_lock(mutex: P; pc) -> c_int {
 hook!(fn pthread_mutex_trylock(mutex: P; pc) -> c_int {
     acquire(mutex, type_of(mutex, pc), Attempt::Try, pc)
 });
-hook!(fn pthread_mutex_timedlock(mutex: P, _time: P; pc) -> c_int {
-    acquire(mutex, type_of(mutex, pc), Attempt::Timed, pc)
+hook!(fn pthread_mutex_timedlock(mutex: P, time: *const Time; pc) -> c_int {
+    acquire(mutex, type_of(mutex, pc), Attempt::Until(until(time)), pc)
 });
-hook!(fn pthread_mutex_clocklock(mutex: P, _clock: c_int, _time: P; pc) -> c_int {
-    acquire(mutex, type_of(mutex, pc), Attempt::Timed, pc)
+hook!(fn pthread_mutex_clocklock(mutex: P, _clock: c_int, time: *const Time; pc) -> c_int {
+    acquire(mutex, type_of(mutex, pc), Attempt::Until(until(time)), pc)
 });
 hook!(fn pthread_mutex_unlock(mutex: P; pc) -> c_int { release(mutex, type_of(mutex, pc), pc) });
 
@@ -157,7 +159,7 @@ hook!(fn mtx_lock(mutex: P; pc) -> c_int {
 hook!(fn mtx_trylock(mutex: P; pc) -> c_int {
     c11(acquire(mutex, type_of(mutex, pc), Attempt::Try, pc))
 });
-hook!(fn mtx_timedlock(mutex: P, _time: P; pc) -> c_int {
-    c11(acquire(mutex, type_of(mutex, pc), Attempt::Timed, pc))
+hook!(fn mtx_timedlock(mutex: P, time: *const Time; pc) -> c_int {
+    c11(acquire(mutex, type_of(mutex, pc), Attempt::Until(until(time)), pc))
 });
 hook!(fn mtx_unlock(mutex: P; pc) -> c_int { c11(release(mutex, type_of(mutex, pc), pc)) });

@@ -3,7 +3,8 @@
 
 use core::ffi::c_int;
 
-use crate::block::{Misuse, ObjectKind, Op};
+use super::time::{Time, until};
+use crate::block::{Misuse, NEVER, ObjectKind, Op};
 use crate::real::real;
 use crate::schedule::{Next, full, log_misuse, objects, point, runtime};
 use crate::sys::{EBUSY, EDEADLK, ETIMEDOUT, P};
@@ -18,7 +19,7 @@ fn held(lock: P) -> (bool, bool) {
     (writes, !writes && object.is_held_by(id))
 }
 
-fn read(lock: P, op: Op, pc: usize) -> c_int {
+fn read(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
     match held(lock) {
         (true, _) if op == Op::TryReadLock => return EBUSY,
         (true, _) => return EDEADLK,
@@ -28,18 +29,18 @@ fn read(lock: P, op: Op, pc: usize) -> c_int {
         }
         _ => {}
     }
-    acquire(lock, op, pc)
+    acquire(lock, op, deadline, pc)
 }
 
-fn write(lock: P, op: Op, pc: usize) -> c_int {
+fn write(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
     if held(lock).0 {
         return if op == Op::TryWriteLock { EBUSY } else { EDEADLK };
     }
-    acquire(lock, op, pc)
+    acquire(lock, op, deadline, pc)
 }
 
-fn acquire(lock: P, op: Op, pc: usize) -> c_int {
-    let taken = point(Next::on(op, lock as u64, pc));
+fn acquire(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
+    let taken = point(Next::on(op, lock as u64, pc).until(deadline));
     match op {
         Op::TryReadLock | Op::TryWriteLock if taken.reply == 0 => EBUSY,
         Op::TimedReadLock | Op::TimedWriteLock if taken.reply == 0 => ETIMEDOUT,
@@ -82,20 +83,20 @@ hook!(fn pthread_rwlock_destroy(lock: P; pc) -> c_int {
     }
     0
 });
-hook!(fn pthread_rwlock_rdlock(lock: P; pc) -> c_int { read(lock, Op::ReadLock, pc) });
-hook!(fn pthread_rwlock_tryrdlock(lock: P; pc) -> c_int { read(lock, Op::TryReadLock, pc) });
-hook!(fn pthread_rwlock_timedrdlock(lock: P, _time: P; pc) -> c_int {
-    read(lock, Op::TimedReadLock, pc)
+hook!(fn pthread_rwlock_rdlock(lock: P; pc) -> c_int { read(lock, Op::ReadLock, NEVER, pc) });
+hook!(fn pthread_rwlock_tryrdlock(lock: P; pc) -> c_int { read(lock, Op::TryReadLock, NEVER, pc) });
+hook!(fn pthread_rwlock_timedrdlock(lock: P, time: *const Time; pc) -> c_int {
+    read(lock, Op::TimedReadLock, until(time), pc)
 });
-hook!(fn pthread_rwlock_clockrdlock(lock: P, _clock: c_int, _time: P; pc) -> c_int {
-    read(lock, Op::TimedReadLock, pc)
+hook!(fn pthread_rwlock_clockrdlock(lock: P, _clock: c_int, time: *const Time; pc) -> c_int {
+    read(lock, Op::TimedReadLock, until(time), pc)
 });
-hook!(fn pthread_rwlock_wrlock(lock: P; pc) -> c_int { write(lock, Op::WriteLock, pc) });
-hook!(fn pthread_rwlock_trywrlock(lock: P; pc) -> c_int { write(lock, Op::TryWriteLock, pc) });
-hook!(fn pthread_rwlock_timedwrlock(lock: P, _time: P; pc) -> c_int {
-    write(lock, Op::TimedWriteLock, pc)
+hook!(fn pthread_rwlock_wrlock(lock: P; pc) -> c_int { write(lock, Op::WriteLock, NEVER, pc) });
+hook!(fn pthread_rwlock_trywrlock(lock: P; pc) -> c_int { write(lock, Op::TryWriteLock, NEVER, pc) });
+hook!(fn pthread_rwlock_timedwrlock(lock: P, time: *const Time; pc) -> c_int {
+    write(lock, Op::TimedWriteLock, until(time), pc)
 });
-hook!(fn pthread_rwlock_clockwrlock(lock: P, _clock: c_int, _time: P; pc) -> c_int {
-    write(lock, Op::TimedWriteLock, pc)
+hook!(fn pthread_rwlock_clockwrlock(lock: P, _clock: c_int, time: *const Time; pc) -> c_int {
+    write(lock, Op::TimedWriteLock, until(time), pc)
 });
 hook!(fn pthread_rwlock_unlock(lock: P; pc) -> c_int { unlock(lock, pc) });

@@ -3,11 +3,15 @@
 //! Every thread has a time of its own. An operation on an object moves it past the times of the
 //! operations that happen before, and reading the clock and sleeping move it forward. So what a
 //! thread reads from a clock follows from what happened before, not from the order of independent
-//! steps, and is the same whenever the same schedule is taken. Sleeping never waits.
+//! steps, and is the same whenever the same schedule is taken.
+//!
+//! A sleep, and every wait with a time limit, has a deadline. When one passes, no clock shows an
+//! earlier time any more: such a step depends on the steps of all threads, so this too follows
+//! from what happened before. When a deadline may pass says [`may_expire`](crate::block::may_expire).
 
 use core::ffi::{c_int, c_long, c_uint};
 
-use crate::block::Op;
+use crate::block::{NEVER, Op};
 use crate::schedule::{Next, point, runtime};
 use crate::sys::P;
 use crate::threads::me;
@@ -34,13 +38,26 @@ fn now() -> u64 {
     EPOCH + thread.time
 }
 
-fn pass(nanoseconds: u64, pc: usize) {
-    point(Next::on(Op::Sleep, 0, pc));
-    let thread = &mut runtime().threads[me()];
-    thread.time = thread.time.saturating_add(nanoseconds);
+/// The deadline of a wait that begins now and takes this long.
+pub fn after_nanoseconds(nanoseconds: u64) -> u64 {
+    runtime().threads[me()].time.saturating_add(nanoseconds).min(NEVER - 1)
 }
 
-/// The nanoseconds of a relative time.
+/// The deadline of a wait that takes this long.
+pub fn after(time: *const Time) -> u64 {
+    after_nanoseconds(nanoseconds(time))
+}
+
+/// The deadline of a wait until this time of a clock.
+pub fn until(time: *const Time) -> u64 {
+    nanoseconds(time).saturating_sub(EPOCH).min(NEVER - 1)
+}
+
+fn pass(deadline: u64, pc: usize) {
+    point(Next::on(Op::Sleep, 0, pc).until(deadline));
+}
+
+/// The nanoseconds of a time.
 fn nanoseconds(time: *const Time) -> u64 {
     // SAFETY: the program passes a valid pointer.
     let Time { seconds, rest } = unsafe { *time };
@@ -75,25 +92,23 @@ hook!(fn time(seconds: *mut i64; pc) -> i64 {
     now
 });
 hook!(fn nanosleep(time: *const Time, _rest: P; pc) -> c_int {
-    pass(nanoseconds(time), pc);
+    pass(after(time), pc);
     0
 });
 hook!(fn clock_nanosleep(_clock: c_int, flags: c_int, time: *const Time, _rest: P; pc) -> c_int {
     const ABSOLUTE: c_int = 1;
-    let until = nanoseconds(time);
-    let now = EPOCH + runtime().threads[me()].time;
-    pass(if flags & ABSOLUTE != 0 { until.saturating_sub(now) } else { until }, pc);
+    pass(if flags & ABSOLUTE != 0 { until(time) } else { after(time) }, pc);
     0
 });
 hook!(fn usleep(microseconds: c_uint; pc) -> c_int {
-    pass(u64::from(microseconds) * 1_000, pc);
+    pass(after_nanoseconds(u64::from(microseconds) * 1_000), pc);
     0
 });
 hook!(fn sleep(seconds: c_uint; pc) -> c_uint {
-    pass(u64::from(seconds) * SECOND, pc);
+    pass(after_nanoseconds(u64::from(seconds) * SECOND), pc);
     0
 });
 hook!(fn thrd_sleep(time: *const Time, _rest: P; pc) -> c_int {
-    pass(nanoseconds(time), pc);
+    pass(after(time), pc);
     0
 });
