@@ -103,10 +103,12 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
         (1_000, "µs"),
         (1, "ns"),
     ];
+    // Four digits: reading a clock takes a microsecond, which nobody asked for.
+    let last = 10_u64.pow(nanoseconds.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    let nanoseconds = nanoseconds.saturating_add(last / 2) / last * last;
     let fits = |(size, _): &&(u64, &str)| nanoseconds >= *size;
     let (size, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[4]);
-    // Three decimals: operations take nanoseconds, which nobody asked for.
-    let thousandths = (nanoseconds as u128 * 1_000 / u128::from(*size)) as u64;
+    let thousandths = (u128::from(nanoseconds) * 1_000 / u128::from(*size)) as u64;
     let decimals = format!("{:03}", thousandths % 1_000);
     match decimals.trim_end_matches('0') {
         "" => format!("{} {unit}", thousandths / 1_000),
@@ -166,5 +168,13 @@ mod tests {
         assert_eq!(value(0x7fff_ffff, 4), "2147483647");
         assert_eq!(value(0x7fff_f7d0_0010, 8), "0x7ffff7d00010");
         assert_eq!(value(u128::MAX, 16), "-1");
+    }
+
+    #[test]
+    fn durations_have_four_digits_and_a_unit() {
+        let all = [0, 1, 999, 1_500, 1_000_000, 4_999_996, 3_599_999_998_997];
+        let words = all.map(duration);
+        let expected = ["0 ns", "1 ns", "999 ns", "1.5 µs", "1 ms", "5 ms", "1 h"];
+        assert_eq!(words, expected);
     }
 }

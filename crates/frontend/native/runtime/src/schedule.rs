@@ -206,18 +206,17 @@ pub struct Next {
 
 impl Next {
     /// The beginning of a thread that does not exist.
-    pub const NONE: Next =
-        Next {
-            op: Op::Begin,
-            object: 0,
-            other: 0,
-            pc: 0,
-            size: 0,
-            value: 0,
-            operands: 0,
-            deadline: NEVER,
-            time: 0,
-        };
+    pub const NONE: Next = Next {
+        op: Op::Begin,
+        object: 0,
+        other: 0,
+        pc: 0,
+        size: 0,
+        value: 0,
+        operands: 0,
+        deadline: NEVER,
+        time: 0,
+    };
 
     /// An operation on one object.
     pub fn on(op: Op, object: u64, pc: usize) -> Next {

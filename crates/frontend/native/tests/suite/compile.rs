@@ -56,11 +56,11 @@ pub fn compiled(name: &str) -> PathBuf {
     compiled_with(name, &[])
 }
 
-/// A program of the corpus, with short patience.
+/// A program of the corpus, with patience for a machine that does much else.
 pub fn executable(name: &str) -> Executable {
     let mut executable =
         Executable::find(&compiled(name), Vec::new()).expect("the program can be explored");
-    executable.max_turn = Duration::from_secs(5);
+    executable.max_turn = Duration::from_secs(60);
     executable
 }
 

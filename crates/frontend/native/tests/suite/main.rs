@@ -11,3 +11,4 @@ mod resume;
 mod rust;
 mod safety;
 mod strategies;
+mod time;
