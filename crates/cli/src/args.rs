@@ -128,6 +128,10 @@ pub struct ReplayArgs {
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,
+    /// Of an executable, show every step, and not one line for all that a statement does in
+    /// libraries
+    #[arg(long)]
+    pub all_steps: bool,
     /// Write an HTML page to this file, in which the execution can be stepped through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

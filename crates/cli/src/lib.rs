@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cargo;
 mod check;
 mod checkpoint;
 mod choice;
@@ -34,6 +35,7 @@ use preempt_report::{json, json_report};
 use preempt_system::Verdict;
 
 use self::args::{Cli, ColorArg, Command};
+pub use self::cargo::cargo_preempt;
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,12 +34,13 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     if let Some(misfit) = &replayed.misfit {
         return Err(does_not_fit(&recorded, misfit));
     }
+    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
     match args.stop_at {
-        Some(preemption) => stop(&replayed.trace, preemption, |steps| {
+        Some(preemption) => stop(&replayed.trace, preemption, &layout, |steps| {
             let before = recorded.schedule.prefix(steps);
             Ok(replay(machine, &before, Fairness::Respected, |_| None).0.trace)
         }),
-        None => finish(&recorded, &replayed, args.html.as_deref(), |sentence| {
+        None => finish(&recorded, &replayed, &layout, args.html.as_deref(), |sentence| {
             page::replayed(&machine, &replayed.trace, sentence)
         }),
     }
@@ -49,11 +50,12 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
 pub fn finish(
     recorded: &ScheduleFile,
     replayed: &Replayed,
+    layout: &Layout,
     html: Option<&Path>,
     page: impl FnOnce(&str) -> String,
 ) -> Result<Exit, Refused> {
     let trace = &replayed.trace;
-    screen::print(&trace.to_text(&Layout { most_steps: usize::MAX, ..screen::layout() }))?;
+    screen::print(&trace.to_text(layout))?;
     let sentence = comparison(replayed, &recorded.ending);
     screen::print(&format!("\n{sentence}\n"))?;
     // A reader who looks at a race wants to know about the others too.
@@ -73,6 +75,7 @@ pub fn finish(
 pub fn stop(
     all: &Trace,
     preemption: u32,
+    layout: &Layout,
     replay: impl FnOnce(usize) -> Result<Trace, Refused>,
 ) -> Result<Exit, Refused> {
     let mut preemptive = all.steps.iter().enumerate().filter(|(_, step)| step.preempts.is_some());
@@ -84,15 +87,14 @@ pub fn stop(
         )));
     };
     let trace = replay(at)?;
-    let layout = Layout { most_steps: usize::MAX, ..screen::layout() };
     let preempted = step.preempts.expect("the step is a preemption");
     screen::print(&format!(
         "{}\nHere, before step {}, {} preempts {}.\n\n{}",
-        trace.to_text(&layout),
+        trace.to_text(layout),
         at + 1,
         all.name(step.thread),
         all.name(preempted),
-        trace.state_to_text(&layout),
+        trace.state_to_text(layout),
     ))?;
     Ok(Exit::Covered)
 }

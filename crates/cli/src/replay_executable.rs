@@ -8,13 +8,13 @@ use std::path::Path;
 use preempt_native::Native;
 use preempt_native::narrate::tell;
 use preempt_report::recorder::{Numbering, Replayed};
-use preempt_report::{ScheduleFile, Trace};
+use preempt_report::{Folding, Layout, ScheduleFile, Trace};
 use preempt_system::{Program as _, Restart, Schedule};
 
 use crate::args::ReplayArgs;
 use crate::replay::{ending, finish, stop};
 use crate::run::{ProgramArgs, page};
-use crate::{Exit, Refused, output};
+use crate::{Exit, Refused, output, screen};
 
 /// Whether the file is an executable and not a model, or options say so that only executables have.
 pub fn is_meant(args: &ReplayArgs) -> bool {
@@ -37,7 +37,12 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
     let program = OsString::from(&args.model.file);
     let executable = args.program.executable(&program, &args.args)?;
     let name = args.model.file.display().to_string();
-    let showing = Showing { name: &name, stop_at: args.stop_at, html: args.html.as_deref() };
+    let showing = Showing {
+        name: &name,
+        folding: if args.all_steps { Folding::Repetitions } else { Folding::Statements },
+        stop_at: args.stop_at,
+        html: args.html.as_deref(),
+    };
     show(Native::new(executable), recorded, &showing)
 }
 
@@ -45,6 +50,8 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
 pub struct Showing<'s> {
     /// The name of the program.
     pub name: &'s str,
+    /// Which steps have lines of their own.
+    pub folding: Folding,
     /// Stop before this preemption.
     pub stop_at: Option<u32>,
     /// The file for a page.
@@ -65,13 +72,14 @@ pub fn show(
              the program, its arguments or its input have changed since the schedule was made"
         )));
     }
+    let layout = Layout { most_steps: usize::MAX, folding: showing.folding, ..screen::layout() };
     match showing.stop_at {
-        Some(preemption) => stop(trace, preemption, |steps| {
+        Some(preemption) => stop(trace, preemption, &layout, |steps| {
             let before = recorded.schedule.prefix(steps);
             let trace = replay(&mut native, recorded, &before)?.trace;
             Ok(Trace { failure: None, ..trace })
         }),
-        None => finish(recorded, &replayed, showing.html, |sentence| {
+        None => finish(recorded, &replayed, &layout, showing.html, |sentence| {
             page(showing.name, None, Some(sentence), std::slice::from_ref(trace))
         }),
     }

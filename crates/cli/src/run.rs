@@ -8,11 +8,11 @@ use std::time::Duration;
 use clap::Args;
 use preempt_explore::{Outcome, Search, Subject};
 use preempt_native::narrate::{Told, tell};
-use preempt_native::{Executable, Native, source};
+use preempt_native::{Executable, Harness, Native, source};
 use preempt_report::html::Page;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::text_report::row;
-use preempt_report::{CheckReport, ReplayCommand, ScheduleFile, Trace};
+use preempt_report::{CheckReport, Folding, Layout, ReplayCommand, ScheduleFile, Trace};
 use preempt_system::{Failure, FailureKind};
 
 use crate::progress::{Watcher, Wish};
@@ -187,7 +187,7 @@ impl<'s> Explored<'s> {
 
     /// The report as text, with what was visible and what the program printed.
     pub fn to_text(&self, replay: &ReplayCommand) -> String {
-        self.report(replay).to_text(&screen::layout()) + &notes(&self.native, &self.told)
+        self.report(replay).to_text(&layout()) + &notes(&self.native, &self.told)
     }
 
     /// Writes the files that the options ask for.
@@ -262,15 +262,34 @@ fn described<'a>(replayed: &'a Replayed, found: &'a Failure) -> &'a Failure {
     more.filter(|_| found.kind == FailureKind::Deadlock).unwrap_or(found)
 }
 
+/// The layout of reports about executables: what a statement does in libraries is folded.
+pub fn layout() -> Layout {
+    Layout { folding: Folding::Statements, ..screen::layout() }
+}
+
 /// What the report of an executable says besides: what was visible, and what the program printed.
 fn notes(native: &Native, told: &[Told]) -> String {
     let layout = screen::layout();
     let mut text = row("visible", native.level().visibility(), &layout);
-    for told in told.iter().filter(|told| !told.output.trim().is_empty()).take(1) {
+    let output = told.first().map(|told| output(native, &told.output)).unwrap_or_default();
+    if !output.is_empty() {
         text += "\n  output of the failing execution:\n";
-        text.extend(told.output.lines().take(20).map(|line| format!("    {line}\n")));
+        text.extend(output.iter().take(20).map(|line| format!("    {line}\n")));
     }
     text
+}
+
+/// The lines that the program printed, without those of the test harness.
+fn output<'t>(native: &Native, text: &'t str) -> Vec<&'t str> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    if native.harness() != Harness::Libtest {
+        return lines.collect();
+    }
+    let is_head = |line: &&str| {
+        let begins = line.starts_with("test ") && line.trim_end().ends_with("...");
+        *line == "running 1 test" || begins || line.starts_with("note: run with `RUST_BACKTRACE")
+    };
+    lines.filter(|line| !is_head(line)).take_while(|line| *line != "FAILED").collect()
 }
 
 /// A page with these executions.

@@ -59,7 +59,7 @@ fn repetitions(steps: &[NarratedStep], length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use preempt_system::{Narration, ThreadId};
+    use preempt_system::{Narration, Nesting, ThreadId};
 
     use super::*;
 
@@ -70,6 +70,7 @@ mod tests {
             alternative: None,
             label: word.to_owned(),
             narration: Narration { source: word.to_owned(), ..Narration::default() },
+            nesting: Nesting::Own,
             preempts: None,
         };
         words.split_whitespace().map(told).collect()

@@ -166,6 +166,7 @@ pub fn record<S: Narrate>(
             alternative: has_choice.then_some(choice.alternative),
             narration: narrated.narration,
             label: narrated.label,
+            nesting: narrated.nesting,
             preempts,
         });
         uses.push(narrated.uses);

@@ -59,6 +59,15 @@ pub enum FileNames {
     Shown,
 }
 
+/// Which steps of a trace have lines of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folding {
+    /// All, but for repetitions.
+    Repetitions,
+    /// Those of the program's own code. What a statement does in libraries is one line.
+    Statements,
+}
+
 /// How a report is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -72,6 +81,8 @@ pub struct Layout {
     pub most_steps: usize,
     /// Whether a trace names its file, if all its positions are in one.
     pub files: FileNames,
+    /// Which steps have lines of their own.
+    pub folding: Folding,
 }
 
 impl Default for Layout {
@@ -83,6 +94,7 @@ impl Default for Layout {
             headline: Headline::Wrapped,
             most_steps: 300,
             files: FileNames::Implied,
+            folding: Folding::Repetitions,
         }
     }
 }

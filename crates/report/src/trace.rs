@@ -3,7 +3,7 @@
 //! A [`Trace`] is data. [`record`](crate::recorder::record) makes it in one pass over a schedule;
 //! the formats only arrange it.
 
-use preempt_system::{Choice, Failure, FailureKind, Narration, Schedule, ThreadId};
+use preempt_system::{Choice, Failure, FailureKind, Narration, Nesting, Schedule, ThreadId};
 
 use crate::origin::Origin;
 use crate::schedule::{Ending, ScheduleFile};
@@ -22,6 +22,8 @@ pub struct NarratedStep {
     pub narration: Narration,
     /// The operation in schedule files: see [`StepNarration`](preempt_system::StepNarration).
     pub label: String,
+    /// How the step relates to the program's own code.
+    pub nesting: Nesting,
     /// The thread that could have continued but is interrupted by this step.
     pub preempts: Option<ThreadId>,
 }

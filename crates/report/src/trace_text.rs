@@ -16,7 +16,8 @@ use crate::columns::{Cell, Columns};
 use crate::fold::{Part, fold};
 use crate::origin::Origin;
 use crate::schedule::describe;
-use crate::style::{FileNames, Layout, paint};
+use crate::statements::by_statement;
+use crate::style::{FileNames, Folding, Layout, paint};
 use crate::text_report::variables;
 use crate::trace::{NarratedStep, ThreadPosition, Trace};
 use crate::wrap::{clean, shortened, width, wrap, wrap_list};
@@ -56,6 +57,9 @@ impl Trace {
 /// A trace that is being written.
 struct Page<'a> {
     trace: &'a Trace,
+    /// The lines, each with the number of its first step.
+    lines: Vec<NarratedStep>,
+    numbers: Vec<usize>,
     layout: &'a Layout,
     /// The heading of the positions.
     heading: String,
@@ -69,22 +73,29 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn new(trace: &'a Trace, layout: &'a Layout) -> Page<'a> {
-        let heading = heading(trace, layout);
+        // The steps of a cycle are those that repeat, so all of them are shown.
+        let lines = match layout.folding {
+            Folding::Statements if trace.cycle == 0 => by_statement(&trace.steps),
+            _ => trace.steps.iter().cloned().enumerate().collect(),
+        };
+        let (numbers, lines): (Vec<usize>, Vec<NarratedStep>) = lines.into_iter().unzip();
+        let heading = heading(trace, &lines, layout);
         let one_file = heading.is_some();
         let heading = heading.unwrap_or_else(|| "place".to_owned());
-        let places =
-            trace.steps.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
+        let places = lines.iter().map(|step| width(&place(step.narration.site.as_ref(), one_file)));
         let number_width = trace.steps.len().to_string().len().max(2);
         let place_width = places.max().unwrap_or(0).max(width(&heading)).max(4);
-        let movers: ThreadSet = trace.steps.iter().map(|step| step.thread).collect();
+        let movers: ThreadSet = lines.iter().map(|step| step.thread).collect();
         let names: Vec<(ThreadId, String)> =
             movers.iter().map(|thread| (thread, clean(trace.name(thread)))).collect();
         let cells: Vec<(ThreadId, Cell)> =
-            trace.steps.iter().map(|step| (step.thread, cell(step))).collect();
+            lines.iter().map(|step| (step.thread, cell(step))).collect();
         let room = layout.width.saturating_sub(number_width + 2 + place_width + 2);
         let columns = Columns::new(names, &cells, room);
         Page {
             trace,
+            lines,
+            numbers,
             layout,
             heading,
             one_file,
@@ -112,7 +123,7 @@ impl<'a> Page<'a> {
     }
 
     fn steps(&mut self) {
-        let (stem, cycle) = self.trace.steps.split_at(self.trace.steps.len() - self.trace.cycle);
+        let (stem, cycle) = self.lines.split_at(self.lines.len() - self.trace.cycle);
         // Folded separately, so that the first step of the cycle is shown.
         let mut parts = fold(stem);
         parts.extend(fold(cycle).into_iter().map(|part| part.later_by(stem.len())));
@@ -137,7 +148,7 @@ impl<'a> Page<'a> {
             }
             match part {
                 Part::Step(number) => {
-                    let step = &self.trace.steps[number];
+                    let step = self.lines[number].clone();
                     if self.trace.cycle_start() == Some(number) {
                         let all = self.trace.steps.len();
                         self.ruler(&match self.trace.cycle {
@@ -145,7 +156,7 @@ impl<'a> Page<'a> {
                             _ => format!("cycle: steps {} to {all} repeat forever", number + 1),
                         });
                     }
-                    self.step(number, step, last);
+                    self.step(self.numbers[number], &step, last);
                     last = Some(step.thread);
                 }
                 Part::Again { length, times } => {
@@ -307,9 +318,9 @@ impl<'a> Page<'a> {
 
 /// The heading above line numbers: `line` if the reader knows the file, otherwise its name. `None` if
 /// there are several files.
-fn heading(trace: &Trace, layout: &Layout) -> Option<String> {
+fn heading(trace: &Trace, lines: &[NarratedStep], layout: &Layout) -> Option<String> {
     let ends = trace.waiting.iter().chain(&trace.next).map(|thread| &thread.narration);
-    let shown = trace.steps.iter().map(|step| &step.narration).chain(ends);
+    let shown = lines.iter().map(|step| &step.narration).chain(ends);
     let mut sites = shown.filter_map(|narration| narration.site.as_ref());
     let first = sites.next();
     let named = |site: &Site| {

@@ -83,7 +83,7 @@ pub use model::{
     Stepper,
 };
 pub use mover::Mover;
-pub use narrate::{Explanation, Narrate, Narration, StepNarration, Use, VariableValue};
+pub use narrate::{Explanation, Narrate, Narration, Nesting, StepNarration, Use, VariableValue};
 pub use object::{Action, Cells, Holds, Kind, LockMode, Misuse};
 pub use pending::{Footprints, Pending, Status};
 pub use program::{Program, Restart, Swap, System, Waits};

@@ -74,6 +74,26 @@ pub struct StepNarration {
     pub label: String,
     /// The shared variables and objects that the step used.
     pub uses: Vec<Use>,
+    /// How the step relates to the program's own code.
+    pub nesting: Nesting,
+}
+
+/// How a step relates to the program's own code, as opposed to that of libraries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Nesting {
+    /// It is a part of it.
+    #[default]
+    Own,
+    /// It happens in a library that is called by a statement of the program.
+    Called {
+        /// The position of the statement.
+        site: Site,
+        /// The statement, on one line.
+        source: String,
+    },
+    /// It happens where no code of the program is active: at the start or the end of a thread, or in
+    /// a test harness.
+    Apart,
 }
 
 /// The use of a shared variable or object by a step.

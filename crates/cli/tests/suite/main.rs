@@ -1,5 +1,7 @@
 //! The tests of this crate in one program: linking many of them takes longer than running them.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod cargo;
 mod commands;
 mod corpus;
 mod executables;

@@ -253,7 +253,8 @@ impl<'m, M: Model<Stepper<'m>: Describe>> Narrate for ModelExecution<'m, M> {
         self.scratch.copy_from_slice(&before);
         let step = self.stepper.step_with_effects(&mut self.scratch, choice);
         self.at_failure = matches!(step, Step::Failed(_)).then(|| self.scratch.clone());
-        StepNarration { label: narration.source.clone(), narration, uses }
+        let label = narration.source.clone();
+        StepNarration { label, narration, uses, ..StepNarration::default() }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {

@@ -7,13 +7,15 @@ use preempt_native_block::{ObjectKind, Op as OpKind};
 use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::trace::Trace;
 use preempt_system::{
-    Access, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, Pending,
-    Schedule, Site, StepNarration, ThreadId, Use, VariableValue,
+    Access, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, Nesting,
+    Pending, Schedule, Site, StepNarration, ThreadId, Use, VariableValue,
 };
 
 use crate::describe;
+use crate::executable::Harness;
 use crate::names::{NOTHING, Names, PROCESS};
 use crate::program::{Native, Need};
+use crate::source;
 use crate::state::{Op, Outcome};
 use crate::symbols::Symbols;
 use crate::system::{Execution, Prepared};
@@ -36,6 +38,10 @@ pub fn tell(
 ) -> Result<Told, Need> {
     let mut cursor = Cursor::over(program.start_with_stacks()?)?;
     let mut replayed = record(&mut cursor, schedule, numbering)?;
+    if program.executable.harness == Harness::Libtest {
+        // It only waits for the test.
+        replayed.trace.waiting.retain(|waiting| waiting.thread.index() != 0);
+    }
     for failure in &mut replayed.failures {
         // The search does not say who waits.
         if failure.kind == FailureKind::Deadlock {
@@ -99,6 +105,7 @@ impl Narrate for Execution<'_> {
             narration: words.step(choice, nth, &op, &outcome, (&before, &after)),
             label: describe::verb(op.kind).to_owned(),
             uses: words.uses(choice.thread, &op, &after),
+            nesting: words.nesting(choice.thread, nth, &op),
         }
     }
 
@@ -130,23 +137,56 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Where the `nth` operation of a thread is called: the innermost place in the program's own
-    /// code.
+    /// Where the `nth` operation of a thread is called: the innermost place outside of the standard
+    /// library of Rust.
     fn site(&self, thread: ThreadId, nth: usize, op: &Op) -> Option<Site> {
         if matches!(op.kind, OpKind::Finish | OpKind::Exit) {
             return None;
         }
         if op.kind == OpKind::Begin {
-            return self.symbols.site(op.pc);
+            return self.symbols.site(op.pc).filter(|site| !source::is_std(site));
         }
+        let found = self.places(thread, nth, op).find(|site| !source::is_std(site));
+        found.or_else(|| self.symbols.caller(op.pc))
+    }
+
+    /// The positions of the `nth` operation of a thread in the executable, the innermost first.
+    fn places(&self, thread: ThreadId, nth: usize, op: &Op) -> impl Iterator<Item = Site> {
         let frames = self.system.trace().frames.get(&(thread, nth));
         let callers = frames.into_iter().flatten().copied().chain([op.pc]);
         let executable = self.system.program().executable.path();
-        let mut places = callers
+        callers
             .filter(|&pc| self.symbols.is_own(pc, executable))
-            .flat_map(|pc| self.symbols.places(pc.saturating_sub(1)));
-        let is_own = |site: &Site| !site.file.starts_with("/rustc/");
-        places.find(is_own).or_else(|| self.symbols.caller(op.pc))
+            .flat_map(|pc| self.symbols.places(pc.saturating_sub(1)))
+    }
+
+    /// How the `nth` operation of a thread relates to the program's own code.
+    fn nesting(&self, thread: ThreadId, nth: usize, op: &Op) -> Nesting {
+        let is_library = |site: &Site| source::is_std(site) || source::is_dependency(site);
+        match op.kind {
+            // These say what happens to threads, wherever the functions are.
+            OpKind::Created | OpKind::Join => return Nesting::Own,
+            OpKind::Begin if self.site(thread, nth, op).is_some() => return Nesting::Own,
+            OpKind::Begin | OpKind::Finish | OpKind::Exit => return Nesting::Apart,
+            _ => {}
+        }
+        // An operation on an atomic variable is that of its caller.
+        let mut places = self
+            .places(thread, nth, op)
+            .skip_while(|site| site.file.ends_with("core/src/sync/atomic.rs"))
+            .peekable();
+        match places.peek() {
+            // Without information about lines, everything is the program's own.
+            None => return Nesting::Own,
+            Some(site) if !is_library(site) => return Nesting::Own,
+            Some(_) => {}
+        }
+        let own = places.find(|site| !is_library(site));
+        let source = |site: &Site| self.system.sources().line(site);
+        match own.map(|site| (source(&site), site)) {
+            Some((Some(source), site)) => Nesting::Called { site, source },
+            _ => Nesting::Apart,
+        }
     }
 
     fn narration(
@@ -221,7 +261,14 @@ impl Words<'_> {
         if op.kind == OpKind::Join {
             effects.push(format!("{} has not ended", self.names.thread_name(op.object as usize)));
         }
-        self.narration(thread, nth, &op, effects)
+        let mut narration = self.narration(thread, nth, &op, effects);
+        if let Nesting::Called { site, source } = self.nesting(thread, nth, &op) {
+            let inner = narration.site.replace(site);
+            let inner = inner.filter(|inner| Some(inner) != narration.site.as_ref());
+            narration.effects.extend(inner.map(|inner| format!("in {inner}")));
+            narration.source = source;
+        }
+        narration
     }
 
     /// The objects that an operation uses.

@@ -27,6 +27,22 @@ impl Sources {
     }
 }
 
+/// Whether a position is in the standard library of Rust.
+pub(crate) fn is_std(site: &Site) -> bool {
+    site.file.starts_with("/rustc/") || site.file.contains("/lib/rustlib/src/rust/")
+}
+
+/// Whether a position is in a crate that cargo has downloaded.
+pub(crate) fn is_dependency(site: &Site) -> bool {
+    ["/registry/src/", "/git/checkouts/"].iter().any(|folder| site.file.contains(folder))
+}
+
+/// The name of a file, from its package on if cargo has downloaded it: `spin-0.9.8/src/once.rs`.
+pub(crate) fn in_package(file: &str) -> &str {
+    let below = file.split_once("/registry/src/").map(|(_, below)| below);
+    below.and_then(|below| below.split_once('/')).map_or(file, |(_, path)| path)
+}
+
 /// The text of a file, if it can be read.
 pub fn text(file: &str) -> Option<String> {
     let short = fs::metadata(file).is_ok_and(|about| about.len() <= LONGEST);

@@ -6,6 +6,7 @@ use preempt_native_block::{Misuse, Outcome as End};
 use preempt_system::{Failure, FailureKind, Site};
 
 use crate::executable::Harness;
+use crate::source;
 use crate::symbols::Symbols;
 use crate::trace::{Incident, Trace};
 
@@ -60,7 +61,10 @@ fn incident_failure(
             let (site, message) = panic(&trace.run.output).unzip();
             let who = thread(slot.index());
             let message = message.map(|text| format!(": {text}")).unwrap_or_default();
-            let message = format!("thread {who} panicked{message}");
+            let place = site
+                .as_ref()
+                .map(|Site { file, line, .. }| format!(" at {}:{line}", source::in_package(file)));
+            let message = format!("thread {who} panicked{}{message}", place.unwrap_or_default());
             Failure { kind: FailureKind::Panic, message, site }
         }
         Incident::Misuse { misuse, object: location, pc } => {

@@ -58,7 +58,7 @@ impl Narrate for Execution<'_> {
         narrator.used.extend(op.iter().flat_map(|op| op.objects()).map(|(_, object)| object));
         self.narrator = narrator;
         let label = op.map_or(String::new(), |op| op.verb.to_owned());
-        StepNarration { narration, label, uses }
+        StepNarration { narration, label, uses, ..StepNarration::default() }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {

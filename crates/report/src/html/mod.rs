@@ -179,7 +179,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
+    use preempt_system::{Failure, FailureKind, Narration, Nesting, Site, ThreadId};
     use serde_json::Value as Json;
 
     use super::*;
@@ -204,6 +204,7 @@ mod tests {
             alternative: None,
             narration: narration.clone(),
             label: text.to_owned(),
+            nesting: Nesting::Own,
             preempts: Some(thread),
         };
         let variables = vec![Variable { owner: None, name: text.to_owned(), nth: 0 }];

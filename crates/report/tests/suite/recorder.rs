@@ -123,7 +123,8 @@ impl Narrate for Process {
             reads: done == 0,
             writes: done == 1,
         };
-        StepNarration { narration, label: ["read", "write"][done].to_owned(), uses: vec![used] }
+        let label = ["read", "write"][done].to_owned();
+        StepNarration { narration, label, uses: vec![used], ..StepNarration::default() }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use preempt_report::trace::{NarratedStep, ThreadPosition};
 use preempt_report::{FileNames, Layout, Origin, Style, Trace};
-use preempt_system::{Failure, FailureKind, Narration, Site, ThreadId};
+use preempt_system::{Failure, FailureKind, Narration, Nesting, Site, ThreadId};
 
 fn narration(line: u32, source: &str, effects: &[&str]) -> Narration {
     Narration {
@@ -21,6 +21,7 @@ fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> NarratedStep 
         label: source.to_owned(),
         alternative: None,
         narration: narration(line, source, effects),
+        nesting: Nesting::Own,
         preempts: None,
     }
 }

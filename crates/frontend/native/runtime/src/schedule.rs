@@ -290,7 +290,9 @@ pub fn announce(slot: usize, next: Next) {
         pc: next.pc as u64,
         time,
     });
-    if block().stacks.load(Relaxed) != 0 && slot == me() {
+    // A long execution has no room for the call stacks of all its operations.
+    let has_room = runtime().events < MAX_EVENTS / 2;
+    if block().stacks.load(Relaxed) != 0 && slot == me() && has_room {
         crate::hooks::stack::walk(|nth, pc| {
             let (record, thread) = (Record::Frame as u8, slot as u8);
             log(Event { record, thread, value: nth, pc: pc as u64, ..EVENT });

@@ -39,7 +39,7 @@ fn a_panic_is_found_with_its_message_and_its_place() {
     let finding = outcome.findings.first().expect("there is an error");
     assert_eq!((finding.failure.kind, finding.preemptions), (FailureKind::Panic, 1));
     let message = &finding.failure.message;
-    assert!(message.starts_with("thread main panicked: assertion"), "{message}");
+    assert!(message.starts_with("thread main panicked at panics.rs:10: assertion"), "{message}");
     assert!(message.contains("the thread was first"), "{message}");
     let site = finding.failure.site.as_ref().expect("the panic says where it is");
     assert_eq!((&*site.file, site.line), ("panics.rs", 10));

@@ -1,0 +1,102 @@
+//! `cargo preempt test`: explores every test on its own.
+
+use preempt_native::{Executable, Harness, Native};
+use preempt_report::ReplayCommand;
+
+use super::TestArgs;
+use super::build::{Built, Goal, build};
+use super::summary::{Form, Row, Summary};
+use super::tests::{self, Selection, Test};
+use crate::progress::Watcher;
+use crate::run::{Explored, ProgramArgs};
+use crate::{Exit, Refused, input, output};
+
+/// Runs the command.
+pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
+    let selection = Selection::new(args.filter.as_deref(), &args.libtest)?;
+    let search = args.search.search()?;
+    args.search.check_files()?;
+    let mut groups = Vec::new();
+    for built in build(&args.build, Goal::Tests)? {
+        groups.push((tests::list(&built, &selection)?, built));
+    }
+    if groups.is_empty() {
+        return Err(Refused::because("there are no executables with tests"));
+    }
+    let watcher = args.search.watcher();
+    let names = groups.iter().flat_map(|(tests, _)| tests.iter().flatten());
+    let form = if args.search.json { Form::Json } else { Form::Table };
+    let mut summary = Summary::new(names.map(|test| &test.name[..]), form);
+    let (mut reports, mut saved) = (Vec::new(), Vec::new());
+    for (tests, built) in &groups {
+        let Some(tests) = tests else {
+            summary.add_unlisted(built);
+            continue;
+        };
+        summary.group(built, tests.len())?;
+        for test in tests {
+            let row = match test.ignored {
+                true => Row::Ignored,
+                false if watcher.is_interrupted() => Row::NotRun,
+                false => match explore(args, &search, built, test, &watcher) {
+                    Ok(explored) => {
+                        let replay = replay_command(args, built, test);
+                        // The files that were asked for are those of the first test that fails.
+                        if !explored.outcome.findings.is_empty() && summary.has_no_report() {
+                            saved = explored.save(&args.search, &test.name, &replay);
+                            summary.keep_report(&test.name, explored.to_text(&replay));
+                        }
+                        reports.push(explored.report(&replay).to_json());
+                        Row::of(&explored, has_no_threads(&explored.native))
+                    }
+                    Err(Refused(why)) => Row::Refused(why),
+                },
+            };
+            watcher.finish();
+            summary.add(&test.name, row)?;
+        }
+    }
+    summary.finish(reports)?;
+    Ok(output::exit(summary.exit(), saved))
+}
+
+/// Explores one test.
+fn explore<'s>(
+    args: &TestArgs,
+    search: &'s preempt_explore::Search,
+    built: &Built,
+    test: &Test,
+    watcher: &Watcher,
+) -> Result<Explored<'s>, Refused> {
+    Explored::new(search, Native::new(executable(&args.program, built, &test.name)?), watcher)
+}
+
+/// The executable that runs one test.
+pub(super) fn executable(
+    program: &ProgramArgs,
+    built: &Built,
+    test: &str,
+) -> Result<Executable, Refused> {
+    let path = built.path.clone().into_os_string();
+    let mut executable = program.executable(&path, &tests::arguments(test))?;
+    executable.directory = Some(built.folder.clone());
+    executable.environment.clone_from(&built.environment);
+    // A trace says more than a backtrace, which takes long to print.
+    executable.environment.push(("RUST_BACKTRACE".into(), "0".into()));
+    executable.harness = tests::harness(built);
+    Ok(executable)
+}
+
+/// The command that replays a schedule of a test.
+fn replay_command(args: &TestArgs, built: &Built, test: &Test) -> ReplayCommand {
+    let options = args.build.to_shell(built) + &args.program.words();
+    ReplayCommand {
+        before: format!("cargo preempt replay{options} "),
+        after: format!(" {}", input::quoted(&test.name)),
+    }
+}
+
+/// Whether only the harness and the thread of the test exist.
+fn has_no_threads(native: &Native) -> bool {
+    native.threads() <= if native.harness() == Harness::Libtest { 2 } else { 1 }
+}
