@@ -58,6 +58,9 @@ pub enum Command {
     Graph(GraphArgs),
     /// Describe the strategies: what each explores, guarantees and costs
     Strategies,
+    /// Report what this machine and its compilers support of what executables need, and how to get
+    /// the rest
+    Doctor,
 }
 
 /// The model that a command is about.

@@ -11,6 +11,7 @@ mod check;
 mod checkpoint;
 mod choice;
 mod compare;
+mod doctor;
 mod graph;
 mod input;
 mod output;
@@ -101,6 +102,7 @@ pub fn preempt() -> ExitCode {
             Command::Compare(args) => compare::run(&args),
             Command::Graph(args) => graph::run(&args),
             Command::Strategies => strategies::run(),
+            Command::Doctor => doctor::run(),
         },
     )
 }

@@ -88,7 +88,7 @@ impl Instrumentation {
 }
 
 /// The flags for code that is linked with the runtime at this path.
-fn flags(library: &Path) -> Result<Vec<String>, Refused> {
+pub(crate) fn flags(library: &Path) -> Result<Vec<String>, Refused> {
     let unusable =
         || Refused::because(format!("the path {} is not text: cargo needs one", library.display()));
     let path = library.to_str().ok_or_else(unusable)?;

@@ -11,7 +11,7 @@
 //! ```
 
 mod build;
-mod instrument;
+pub(crate) mod instrument;
 mod replay;
 mod run;
 mod summary;

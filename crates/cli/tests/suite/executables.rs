@@ -90,3 +90,41 @@ fn what_makes_no_sense_for_an_executable_is_refused() {
         assert!(why.contains(words), "{args:?}: {why}");
     }
 }
+
+/// The words of a line without what differs from machine to machine: versions, and what follows.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn without_versions(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| match word.contains(|c: char| c.is_numeric()) {
+        true if word.starts_with("x86") => word,
+        true => "N",
+        false => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn the_doctor_tries_what_executables_need() {
+    let (code, report, why) = preempt(&["doctor"]);
+    assert_eq!(code, Some(0), "{report}{why}");
+    let lines: Vec<String> = report.lines().map(without_versions).collect();
+    let row = |what: &str| {
+        let is_row = |line: &&String| line.split(' ').nth(1) == Some(what);
+        lines.iter().find(is_row).unwrap_or_else(|| panic!("no row {what}: {report}"))
+    };
+    assert_eq!(row("system"), "ok system linux N on x86_64");
+    assert_eq!(row("libc"), "ok libc glibc N");
+    assert_eq!(row("control"), "ok control a program was run by the fork server");
+    assert!(row("cargo").starts_with("ok cargo cargo N"), "{report}");
+    // The tests of this file need both, and so does the instrumentation of what they build.
+    for compiler in ["rustc", "gcc"] {
+        assert!(row(compiler).starts_with(&format!("ok {compiler} ")), "{report}");
+        assert!(row(compiler).ends_with("atomic operations are visible"), "{report}");
+    }
+    // These may be missing. Then there is advice on the next line.
+    for optional in ["addresses", "clang"] {
+        let at = lines.iter().position(|line| line == row(optional)).expect("it is a row");
+        let advised = lines.get(at + 1).is_some_and(|line| !line.is_empty());
+        assert!(row(optional).starts_with("ok ") || advised, "{report}");
+    }
+}
