@@ -165,6 +165,7 @@ impl<'s> Explored<'s> {
             return Err(Refused::because(why));
         }
         outcome.assumptions = native.assumptions();
+        outcome.complete &= !native.leaves_out();
         let told = tell_all(&mut outcome, &native)?;
         let traces = told.iter().map(|told| told.replayed.trace.clone()).collect();
         Ok(Explored { search, outcome, native, told, traces })

@@ -14,7 +14,7 @@ use std::process::Command;
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let library = out.join("runtime.so");
-    for source in ["runtime/src", "block/src", "../../system/src"] {
+    for source in ["runtime/src", "block/src", "../../system/src", "../replay/src/spin.rs"] {
         println!("cargo:rerun-if-changed={source}");
     }
     let target = env::var("TARGET").expect("cargo sets TARGET");

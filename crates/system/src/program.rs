@@ -178,6 +178,15 @@ pub trait System {
         Swap::Unknown
     }
 
+    /// A number for what the threads are about to do, as far as it shows in more than footprints: the
+    /// operands of operations, for example. Real code whose threads communicate in ways that no
+    /// footprint shows may come to different operations by executions that have the same
+    /// happens-before graph. Such executions are not the same, and a cache that identifies
+    /// executions by their graphs distinguishes them by this number.
+    fn announced(&self) -> u64 {
+        0
+    }
+
     /// The footprints of each thread's steps, if they are the same in every execution: see
     /// [`Model::straight_lines`](crate::Model::straight_lines).
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {

@@ -39,11 +39,14 @@ impl Table {
                     .words()
                     .expect("Plan::suits: states are compared where they are known"),
             ),
-            Cache::Hb => cursor
-                .graph()
-                .expect("the cursor of a search with this table records")
-                .fingerprint()
-                .into(),
+            Cache::Hb => {
+                let graph = cursor.graph().expect("the cursor of a search with this table records");
+                let graph: Name = graph.fingerprint().into();
+                match cursor.system().announced() {
+                    0 => graph,
+                    announced => graph.and(announced),
+                }
+            }
         };
         Some(state.with(choice))
     }

@@ -320,7 +320,9 @@ impl<S: System> Cursor<S> {
         for thread in self.unsettled(choice.thread).iter() {
             let (old, footprint) =
                 (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
+            // A failure may be the end of all threads: that of a process is.
             let affected = thread == choice.thread
+                || failure.is_some()
                 || old.status == Status::Vacant
                 || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
             if affected {

@@ -33,6 +33,15 @@ impl Name {
         mixer.finish().into()
     }
 
+    /// The name of the thing that has this name, with a number.
+    #[inline]
+    pub(crate) fn and(self, number: u64) -> Name {
+        let mut mixer = Mixer::new();
+        self.0.iter().for_each(|&word| mixer.absorb(word));
+        mixer.absorb(number);
+        mixer.finish().into()
+    }
+
     /// A part of it that its hash does not depend on.
     #[inline]
     pub(crate) fn shard(self) -> usize {

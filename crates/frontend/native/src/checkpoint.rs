@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use preempt_explore::codec::{Damaged, Reader, Save, Writer};
 use preempt_explore::{Resumable, program_hash};
 use preempt_native_block::{ObjectKind, Slot};
-use preempt_system::{MAX_THREADS, Site};
+use preempt_system::MAX_THREADS;
 
 use crate::executable::Executable;
 use crate::names::{Names, ObjectName};
-use crate::program::Native;
+use crate::program::{Assumption, Native};
 
 impl Executable {
     /// Identifies what is run: the contents of the executable and of its standard input, its
@@ -52,14 +52,16 @@ impl Resumable for Native {
         let names = self.names();
         let slots: Vec<(u32, u32)> =
             names.slots.iter().map(|slot| (slot.creator, slot.nth)).collect();
-        let yields = self.yields.lock().unwrap_or_else(PoisonError::into_inner);
+        let assumed = self.assumed.lock().unwrap_or_else(PoisonError::into_inner);
+        let assumed: Vec<(bool, u64)> =
+            assumed.iter().map(|&(what, pc)| (what == Assumption::Loop, pc)).collect();
         to.put(&self.slots);
         to.put(&self.needs.process);
         to.put(&slots);
         to.put(&self.mixed);
         to.put(&names.objects().to_vec());
         to.put(&names.atomics());
-        to.put(&*yields);
+        to.put(&assumed);
         to.put(&self.delays.load(Relaxed));
         to.put(&self.children.load(Relaxed));
     }
@@ -83,8 +85,11 @@ impl Resumable for Native {
             names.locate_atomic(address, size).map_err(|_| Damaged)?;
         }
         *self.names() = names;
-        *self.yields.get_mut().unwrap_or_else(PoisonError::into_inner) =
-            from.get::<Vec<Option<Site>>>()?;
+        let assumed = from
+            .get::<Vec<(bool, u64)>>()?
+            .into_iter()
+            .map(|(is_loop, pc)| (if is_loop { Assumption::Loop } else { Assumption::Yield }, pc));
+        *self.assumed.get_mut().unwrap_or_else(PoisonError::into_inner) = assumed.collect();
         *self.delays.get_mut() = from.get()?;
         *self.children.get_mut() = from.get()?;
         Ok(())

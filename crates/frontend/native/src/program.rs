@@ -1,11 +1,12 @@
 //! An executable as a program whose executions can be explored.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use preempt_explore::{Plan, Reduction};
 use preempt_native_block::Slot;
-use preempt_system::{MAX_THREADS, Program, Restart, Site};
+use preempt_system::{MAX_THREADS, Program, Restart};
 
 use crate::describe::duration;
 use crate::executable::{Executable, Harness};
@@ -33,6 +34,15 @@ pub enum Need {
     Mixed(u64),
     /// Something that cannot be provided: see [`Native::refusal`].
     Refused,
+}
+
+/// What a search relies on when it holds a thread back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Assumption {
+    /// A yield or a timeout lets other threads run.
+    Yield,
+    /// A loop that has changed nothing so far does not end by itself.
+    Loop,
 }
 
 /// Whether executables can be explored in this way, or why not.
@@ -63,8 +73,8 @@ pub struct Native {
     idle: Mutex<Vec<Server>>,
     symbols: OnceLock<Symbols>,
     refusal: Mutex<Option<String>>,
-    /// The places of yields that the search relied on.
-    pub(crate) yields: Mutex<Vec<Option<Site>>>,
+    /// What the search relied on when it held threads back, and the places of the calls.
+    pub(crate) assumed: Mutex<BTreeSet<(Assumption, u64)>>,
     /// Whether a thread had to wait because another one cannot be delayed for longer.
     pub(crate) delays: AtomicBool,
     /// The number of processes that were run.
@@ -86,7 +96,7 @@ impl Native {
             idle: Mutex::default(),
             symbols: OnceLock::new(),
             refusal: Mutex::default(),
-            yields: Mutex::default(),
+            assumed: Mutex::default(),
             delays: AtomicBool::new(false),
             children: AtomicU64::new(0),
         }
@@ -100,12 +110,19 @@ impl Native {
     /// The assumptions under which the result holds, each as the end of a sentence that begins with
     /// "assuming".
     pub fn assumptions(&self) -> Vec<String> {
-        let yields = self.yields.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut words: Vec<String> = yields
+        let assumed = self.assumed.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = |pc: u64| self.symbols.get().and_then(|symbols| symbols.own_caller(pc));
+        let mut words: Vec<String> = assumed
             .iter()
-            .map(|site| match site {
-                Some(site) => format!("that the yield at {site} lets other threads run"),
-                None => "that a yield lets other threads run".to_owned(),
+            .map(|&(assumption, pc)| match (assumption, place(pc)) {
+                (Assumption::Yield, Some(site)) => {
+                    format!("that the yield at {site} lets other threads run")
+                }
+                (Assumption::Yield, None) => "that a yield lets other threads run".to_owned(),
+                (Assumption::Loop, Some(site)) => {
+                    format!("that the loop at {site} waits for another thread")
+                }
+                (Assumption::Loop, None) => "that a loop waits for another thread".to_owned(),
             })
             .collect();
         words.sort();
@@ -144,12 +161,17 @@ impl Native {
         self.children.fetch_add(1, Relaxed);
     }
 
-    /// Records that the search held a thread back that yields at this place.
-    pub(crate) fn rely_on_yield(&self, site: Option<Site>) {
-        let mut yields = self.yields.lock().unwrap_or_else(PoisonError::into_inner);
-        if !yields.contains(&site) {
-            yields.push(site);
-        }
+    /// Records what the search relied on when it held back a thread at this place.
+    pub(crate) fn rely_on(&self, assumption: Assumption, pc: u64) {
+        let mut assumed = self.assumed.lock().unwrap_or_else(PoisonError::into_inner);
+        assumed.insert((assumption, pc));
+    }
+
+    /// Whether the search may have left out executions of a fair scheduler: those in which a loop
+    /// that was taken for a wait ends by itself.
+    pub fn leaves_out(&self) -> bool {
+        let assumed = self.assumed.lock().unwrap_or_else(PoisonError::into_inner);
+        assumed.iter().any(|(assumption, _)| *assumption == Assumption::Loop)
     }
 
     /// Keeps these slots for the next search. This one has given the threads other ones.
@@ -254,7 +276,7 @@ impl Program for Native {
         let names = Names::new(self.executable.harness, slots).with_mixed(self.mixed.clone());
         self.names = Mutex::new(names);
         self.first = Mutex::default();
-        self.yields = Mutex::default();
+        self.assumed = Mutex::default();
         self.delays = AtomicBool::new(false);
         Restart::Again
     }

@@ -28,21 +28,30 @@
 //! held back ([`Status::Spinning`]): what it could have seen has not changed. Because yields write
 //! [`PROCESS`] and all steps read it, the steps of other threads since a yield are the same in all
 //! executions with the same happens-before graph.
+//!
+//! # Loops
+//!
+//! The runtime reports when a thread spins: it repeats operations that change nothing and find the
+//! same ([`Outcome::round`]). It is held back until an object changes that it used in its last
+//! round. Whether it spins follows from its own operations and what they found, and whether it is
+//! held back from the versions of the watched objects, so both are the same in all executions with
+//! the same happens-before graph: `preempt_replay::spin` has the argument. The next step of such a
+//! thread reads the watched objects besides its own, whether or not it is held back.
 
 use preempt_native_block::{NEVER, Op as OpKind, may_expire};
 use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
 
-use crate::names::{ENDS, Names, PROCESS};
+use crate::names::{ENDS, NOTHING, Names, PROCESS};
 
 /// The next operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub(crate) kind: OpKind,
-    /// The location of its object, or [`NOTHING`](crate::names::NOTHING).
+    /// The location of its object, or [`NOTHING`].
     pub(crate) object: u32,
-    /// The location of a second object, or [`NOTHING`](crate::names::NOTHING).
+    /// The location of a second object, or [`NOTHING`].
     pub(crate) other: u32,
     /// Where it is called.
     pub(crate) pc: u64,
@@ -91,6 +100,10 @@ pub(crate) struct Outcome {
     pub(crate) left: u128,
     /// The threads that it created before its next operation.
     pub(crate) started: ThreadSet,
+    /// If the thread spins after the operation, the number of operations of one round; else 0.
+    pub(crate) round: u16,
+    /// The versions of its objects after the operation.
+    pub(crate) seen: [u32; 2],
 }
 
 /// The operations of a thread with their outcomes: one operation more than outcomes, unless the
@@ -110,8 +123,30 @@ impl History {
         self.ops.extend(next);
     }
 
+    /// The length of the round in which the thread spins after its first `count` operations, or 0.
+    pub(crate) fn round(&self, count: usize) -> usize {
+        let last = count.checked_sub(1).and_then(|last| self.outcomes.get(last));
+        last.map_or(0, |last| last.round.into())
+    }
+
+    /// The objects that the thread has used in its last round, with their versions after its last
+    /// operation on each.
+    fn watched(&self, count: usize, round: usize) -> impl Iterator<Item = (u32, u32)> {
+        let first = count.saturating_sub(round);
+        let used = |at: usize| {
+            let (op, outcome) = (&self.ops[at], &self.outcomes[at]);
+            [(op.object, outcome.seen[0]), (op.other, outcome.seen[1])]
+        };
+        (first..count).flat_map(used).filter(|&(object, _)| object != NOTHING).map(
+            move |(object, _)| {
+                let last = (first..count).rev().flat_map(used).find(|&(other, _)| other == object);
+                last.expect("the object was used in the round")
+            },
+        )
+    }
+
     /// Whether the operation after the first `count` is a yield at the place of the one before.
-    fn yields_again(&self, count: usize) -> bool {
+    pub(crate) fn yields_again(&self, count: usize) -> bool {
         let next = self.ops.get(count).filter(|op| op.yields());
         let before = count.checked_sub(1).and_then(|last| self.ops.get(last));
         next.zip(before)
@@ -144,6 +179,8 @@ pub struct State {
     pub(crate) started: ThreadSet,
     counts: Vec<u32>,
     cells: Vec<u64>,
+    /// The number of changes of each object, by location.
+    versions: Vec<u32>,
     /// The number of steps.
     steps: u32,
     /// The number of steps after the last one of each thread.
@@ -210,7 +247,29 @@ impl State {
     ) -> Result<i64, Misuse> {
         self.fit(names);
         let (kind, at) = names.kind(object);
-        kind.apply(&mut self.cells[at..at + kind.fields()], thread, action)
+        let fields = &mut self.cells[at..at + kind.fields()];
+        let before: [u64; 2] = std::array::from_fn(|field| fields.get(field).copied().unwrap_or(0));
+        debug_assert!(fields.len() <= before.len(), "objects of the C library have few fields");
+        let reply = kind.apply(fields, thread, action);
+        let changed = fields.iter().zip(before).any(|(now, before)| *now != before);
+        if changed {
+            self.change(object);
+        }
+        reply
+    }
+
+    /// Counts a change of an object.
+    fn change(&mut self, object: u32) {
+        let at = object as usize;
+        if self.versions.len() <= at {
+            self.versions.resize(at + 1, 0);
+        }
+        self.versions[at] += 1;
+    }
+
+    /// The number of changes of an object.
+    pub(crate) fn version(&self, object: u32) -> u32 {
+        self.versions.get(object as usize).copied().unwrap_or(0)
     }
 
     fn fields<'a>(&'a self, names: &'a Names, at: usize) -> &'a [u64] {
@@ -275,6 +334,12 @@ impl State {
             OpKind::NotifyOne | OpKind::FutexWakeOne => {
                 self.act(names, thread, object, Action::NotifyOne { nth: outcome.alternative })
             }
+            kind if kind.may_write() => {
+                if outcome.found != outcome.left {
+                    self.change(object);
+                }
+                Ok(0)
+            }
             kind => match action(kind) {
                 Some(action) => self.act(names, thread, object, action),
                 None => Ok(0),
@@ -287,6 +352,7 @@ impl State {
         self.fit(names);
         let (_, at) = names.kind(object);
         self.cells[at] = ThreadSet::from_bits(self.cells[at]).without(thread).bits();
+        self.change(object);
     }
 
     /// Advances by the next step of `thread`, as its history records it.
@@ -327,6 +393,26 @@ impl State {
                 pending.status = Status::Spinning;
             }
         }
+        let (history, count) = (&context.histories[thread.index()], self.count(thread));
+        let round = history.round(count);
+        if round > 0 && matches!(pending.status, Status::Enabled | Status::Spinning) {
+            self.hold_back(history, count, round, pending);
+        }
+    }
+
+    /// Holds back a thread that spins, unless an object that it watches has changed. In both cases
+    /// its next step depends on these objects.
+    fn hold_back(&self, history: &History, count: usize, round: usize, pending: &mut Pending) {
+        let mut unchanged = true;
+        for (object, seen) in history.watched(count, round) {
+            unchanged &= self.version(object) == seen;
+            for (_, footprint) in &mut pending.footprints {
+                footprint.add(Location(object), Access::Read);
+            }
+        }
+        if unchanged {
+            pending.status = Status::Spinning;
+        }
     }
 
     /// The next operation of a thread.
@@ -334,10 +420,14 @@ impl State {
         context.histories[thread.index()].ops.get(self.count(thread))
     }
 
-    /// Whether a thread yields again at the same place, and no other thread has taken a step since.
+    /// Whether a thread is held back: it yields again at the same place, and no other thread has
+    /// taken a step since, or it spins.
     fn is_held(&self, context: &Context<'_>, thread: ThreadId) -> bool {
-        let history = &context.histories[thread.index()];
-        self.stepped_at[thread.index()] == self.steps && history.yields_again(self.count(thread))
+        let (history, count) = (&context.histories[thread.index()], self.count(thread));
+        let yields = self.stepped_at[thread.index()] == self.steps && history.yields_again(count);
+        let round = history.round(count);
+        let unchanged = |(object, seen)| self.version(object) == seen;
+        yields || round > 0 && history.watched(count, round).all(unchanged)
     }
 
     /// Whether the deadline of a thread that has to wait may end its wait.

@@ -72,6 +72,13 @@ impl Symbols {
         self.site(pc.checked_sub(1)?)
     }
 
+    /// The same, outside of the standard library of Rust if a function of it was inlined there.
+    pub(crate) fn own_caller(&self, pc: u64) -> Option<Site> {
+        let places = self.places(pc.checked_sub(1)?);
+        let own = places.iter().find(|site| !crate::source::is_std(site));
+        own.or(places.first()).cloned()
+    }
+
     /// The position of an instruction in the source.
     pub(crate) fn site(&self, pc: u64) -> Option<Site> {
         self.places(pc).into_iter().next()
@@ -145,10 +152,17 @@ fn variables(executable: &Path, base: u64) -> Vec<Variable> {
     file.symbols()
         .filter(data)
         .filter_map(|symbol| {
-            let name = symbol.name().ok().filter(|name| !name.is_empty())?.to_owned();
+            let name = readable(symbol.name().ok().filter(|name| !name.is_empty())?);
             Some(Variable { from: base + symbol.address(), size: symbol.size(), name })
         })
         .collect()
+}
+
+/// The name of a variable in the source: `crate::COUNT` for a static of Rust. A compiler that
+/// splits a variable numbers its parts; the first one stands for it.
+fn readable(symbol: &str) -> String {
+    let name = format!("{:#}", rustc_demangle::demangle(symbol));
+    name.strip_suffix(".0").unwrap_or(&name).to_owned()
 }
 
 /// A path relative to the working directory if it lies below it.
@@ -156,4 +170,17 @@ fn shown(file: &str) -> String {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| Path::new(file).strip_prefix(here).ok().map(Path::to_owned));
     below.map_or_else(|| file.to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_statics_are_those_of_the_source() {
+        assert_eq!(readable("count"), "count");
+        assert_eq!(readable("_ZN4lost5COUNT17hcab2a95db88e1cf5E.0"), "lost::COUNT");
+        let v0 = "_RNvNtNtCsjrHSEGnQ3l9_3std9panicking11panic_count18GLOBAL_PANIC_COUNT";
+        assert_eq!(readable(v0), "std::panicking::panic_count::GLOBAL_PANIC_COUNT");
+    }
 }

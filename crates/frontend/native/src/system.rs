@@ -10,13 +10,15 @@ use std::collections::HashMap;
 
 use preempt_native_block::{Choice as Wanted, Op as OpKind, Outcome as End};
 use preempt_report::number::counted;
+use preempt_system::fingerprint::Mixer;
 use preempt_system::{
     Choice, Failure, FailureKind, Location, LocationKind, Pending, Status, System, ThreadId,
     ThreadSet,
 };
 
+use crate::level::Level;
 use crate::names::Names;
-use crate::program::{Native, Need};
+use crate::program::{Assumption, Native, Need};
 use crate::server::{Request, Server, Stacks};
 use crate::source::Sources;
 use crate::state::{Context, History, Op, Outcome, State};
@@ -284,16 +286,24 @@ impl<'p> Execution<'p> {
         let thread = step.choice.thread;
         let count = self.state.count(thread);
         let op = self.histories[thread.index()].ops[count];
-        self.histories[thread.index()].record(count, step.outcome, step.next);
         for &(started, op) in &step.started {
             self.histories[started.index()] = History { ops: vec![op], outcomes: Vec::new() };
         }
         let names = program.names();
         let done = self.state.step(&names, thread, &op, &step.outcome);
+        let seen = [op.object, op.other].map(|object| self.state.version(object));
+        let outcome = Outcome { seen, ..step.outcome };
+        self.histories[thread.index()].record(count, outcome, step.next);
         self.path.push(step.choice);
         if !program.needs.process {
+            // If atomics are visible, so is what a loop with a yield waits for, unless it does
+            // nothing but yield.
+            let yields = match program.executable.level {
+                Level::Calls => op.yields(),
+                _ => self.histories[thread.index()].yields_again(count + 1),
+            };
             let leaves = op.kind == OpKind::Finish && thread.index() == 0;
-            let concerns_all = op.kind == OpKind::Exit || leaves || op.yields();
+            let concerns_all = op.kind == OpKind::Exit || leaves || yields;
             if concerns_all && self.others_live(thread) {
                 return Err(Need::Process);
             }
@@ -312,6 +322,21 @@ impl<'p> Execution<'p> {
             self.state.fail();
         }
         Ok(failure.map(|(_, failure)| failure.clone()))
+    }
+
+    /// Records what the search relies on when it holds a thread back.
+    fn rely_on_hold(&self, thread: ThreadId) {
+        let (next, count) = self.next_op(thread);
+        let history = &self.histories[thread.index()];
+        let round = history.round(count);
+        if round == 0 {
+            return self.program.rely_on(Assumption::Yield, next.map_or(0, |op| op.pc));
+        }
+        let last = &history.ops[count - round..count];
+        match last.iter().find(|op| op.yields()) {
+            Some(op) => self.program.rely_on(Assumption::Yield, op.pc),
+            None => self.program.rely_on(Assumption::Loop, last[round - 1].pc),
+        }
     }
 
     fn others_live(&self, thread: ThreadId) -> bool {
@@ -394,8 +419,7 @@ impl System for Execution<'_> {
             }
         }
         if pending.status == Status::Spinning {
-            let site = self.next_op(thread).0.and_then(|op| program.symbols().caller(op.pc));
-            program.rely_on_yield(site);
+            self.rely_on_hold(thread);
         }
         Ok(())
     }
@@ -459,6 +483,20 @@ impl System for Execution<'_> {
             Some(thread) => names.thread_name(thread.index()),
             None => crate::describe::object(&names, self.program.symbols(), location.0),
         }
+    }
+
+    /// Code that is not visible may read what others write: an execution is then another one,
+    /// although it has the same graph, and it shows in what a thread is about to do.
+    fn announced(&self) -> u64 {
+        let mut mixer = Mixer::new();
+        for thread in self.state.started.iter() {
+            if let Some(op) = self.next_op(thread).0 {
+                mixer.absorb(op.pc);
+                mixer.absorb(u64::from(op.object) << 32 | u64::from(op.detail.number));
+                mixer.absorb(op.detail.operands);
+            }
+        }
+        mixer.finish().0 as u64
     }
 
     fn initial(&self) -> State {

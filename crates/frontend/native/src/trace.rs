@@ -169,6 +169,11 @@ impl Decoder<'_> {
                     step.outcome.learned = event.value;
                 }
             }
+            Record::Spin => {
+                if let Some(step) = self.trace.steps.last_mut() {
+                    step.outcome.round = event.value as u16;
+                }
+            }
             Record::Values | Record::UpperValues => {
                 let shift = if record == Record::Values { 0 } else { 64 };
                 if let Some(step) = self.trace.steps.last_mut() {

@@ -47,7 +47,10 @@ impl<S: System> Cursor<S> {
         // The other threads first: the new entry of the thread that stepped overwrites the footprint
         // that theirs are compared with.
         let others = self.unsettled(moved).without(moved);
-        if !others.is_empty() {
+        if failure.is_some() {
+            // It may be the end of all threads: that of a process is.
+            others.iter().try_for_each(|thread| self.ask_again(thread))?;
+        } else if !others.is_empty() {
             self.ask_others(others, choice)?;
         }
         self.ask_again(moved)?;

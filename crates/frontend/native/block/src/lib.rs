@@ -174,6 +174,8 @@ pub enum Record {
     /// The deadline of the operation that the thread announces next: `object`, in nanoseconds of
     /// virtual time.
     Deadline = 11,
+    /// The thread spins: its last `value` operations are one round of a loop that changes nothing.
+    Spin = 12,
 }
 
 /// The memory orders of an atomic operation as one number: that of a success, and that of a failed
@@ -335,7 +337,7 @@ pub enum Op {
     FetchNand = 88,
     /// Replaces the value of an atomic variable if it is the expected one.
     CompareExchange = 89,
-    /// Continues after an operation that has written an atomic variable. The code that follows
+    /// Continues after an operation that has changed an atomic variable. The code that follows
     /// such an operation often uses what it has just claimed, by accesses that are not visible
     /// here: others may come in between.
     AfterWrite = 90,
@@ -446,6 +448,7 @@ macro_rules! from_number {
 from_number!(
     Record, u8,
     Next Step Learn Start Create Frame Panic Misuse Values UpperValues Deadline
+    Spin
 );
 from_number!(
     Misuse, u32,

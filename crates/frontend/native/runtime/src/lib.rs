@@ -9,6 +9,7 @@
 //! schedule    announces operations, chooses, hands over the baton, writes the log
 //! objects     the states of all synchronisation objects, by address
 //! threads     creation, the baton, the end of a thread
+//! spins       which threads wait by looping
 //! server      the start of the process, the fork server, the end of the process
 //! sys, real   raw system calls; the functions that were replaced
 //! ```
@@ -62,10 +63,18 @@ mod footprint {
     }
 }
 
+/// Which threads only wait by looping: the same source as in `preempt-replay`.
+#[path = "../../../replay/src/spin.rs"]
+#[allow(dead_code, reason = "closures use the rest")]
+mod spin;
+
 mod hooks;
 mod objects;
+mod op;
 mod real;
 mod schedule;
 mod server;
+mod site;
+mod spins;
 mod sys;
 mod threads;

@@ -10,7 +10,7 @@ use crate::schedule::{fault, full, log_create};
 use crate::thread::ThreadId;
 
 /// The number of entries, a power of two.
-const CAPACITY: usize = 1 << 13;
+const CAPACITY: usize = 1 << 16;
 
 /// The most words of an object's state.
 const FIELDS: usize = 2;
@@ -23,6 +23,8 @@ pub struct Object {
     which: u8,
     parameter: u32,
     cells: [u64; FIELDS],
+    /// The number of its changes.
+    version: u32,
     /// How often the owner of a recursive mutex has locked it again.
     pub relocked: u32,
     /// The virtual time of the last operation that wrote, in nanoseconds: see
@@ -37,6 +39,7 @@ const NONE: Object = Object {
     which: 0,
     parameter: 0,
     cells: [0; FIELDS],
+    version: 0,
     relocked: 0,
     written: 0,
     read: 0,
@@ -66,6 +69,22 @@ impl Objects {
         &mut self.entries[at]
     }
 
+    /// The index of an object, which is stable.
+    pub fn index(&mut self, which: ObjectKind, address: u64) -> u32 {
+        self.at(which, address, || 0);
+        self.place(which, address) as u32
+    }
+
+    /// The object at an index.
+    pub fn get(&mut self, index: u32) -> &mut Object {
+        &mut self.entries[index as usize]
+    }
+
+    /// The number of changes of the object at an index.
+    pub fn version(&self, index: u32) -> u32 {
+        self.entries[index as usize].version
+    }
+
     /// Begins a new life of the object at an address.
     pub fn create(&mut self, which: ObjectKind, address: u64, parameter: u32) {
         let at = self.place(which, address);
@@ -73,8 +92,12 @@ impl Objects {
     }
 
     fn place(&self, which: ObjectKind, address: u64) -> usize {
-        let mixed = (address ^ (which as u64) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut at = (mixed >> 51) as usize & (CAPACITY - 1);
+        // Objects that are neighbours in memory are neighbours here, so that an execution touches
+        // few pages of the table: it is copied when it is written.
+        const NEAR: u32 = 10;
+        let far = (address >> NEAR ^ (which as u64) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let near = (address & ((1 << NEAR) - 1)) / 4;
+        let mut at = ((far >> 40) + near) as usize & (CAPACITY - 1);
         loop {
             let entry = &self.entries[at];
             if entry.address == 0 || (entry.address == address && entry.which == which as u8) {
@@ -88,10 +111,11 @@ impl Objects {
         if self.entries[at].address == 0 {
             self.count += 1;
             if self.count > CAPACITY / 2 {
-                full("the program uses more than 4096 synchronisation objects");
+                full("the program uses more than 32768 synchronisation objects");
             }
         }
-        let mut object = Object { address, which: which as u8, parameter, ..NONE };
+        let version = self.entries[at].version + 1;
+        let mut object = Object { address, which: which as u8, parameter, version, ..NONE };
         if let Some(kind) = object.kind_if_any() {
             (0..kind.fields()).for_each(|field| object.cells[field] = kind.initial(field));
         }
@@ -131,8 +155,15 @@ impl Object {
     /// Performs an action. A misuse changes nothing; the controller, which performs the same
     /// action, reports it.
     pub fn act(&mut self, thread: ThreadId, action: Action) -> Result<i64, Misuse> {
-        let kind = self.kind();
-        kind.apply(&mut self.cells[..], thread, action)
+        let (kind, before) = (self.kind(), self.cells);
+        let reply = kind.apply(&mut self.cells[..], thread, action);
+        self.version += u32::from(self.cells != before);
+        reply
+    }
+
+    /// Counts a change of an atomic variable.
+    pub fn change(&mut self) {
+        self.version += 1;
     }
 
     /// How `action` accesses the object.
@@ -160,6 +191,7 @@ impl Object {
     /// Removes a thread from the set of those that wait on a condition variable or a futex word.
     pub fn leave(&mut self, thread: ThreadId) {
         self.cells[0] &= !(1 << thread.index());
+        self.version += 1;
     }
 
     /// Whether threads wait: for a condition variable, a futex word or a barrier.

@@ -16,6 +16,8 @@ use crate::block::{
 use crate::footprint::Access;
 use crate::object::Action;
 use crate::objects::{Object, Objects};
+use crate::op::NO_OBJECT;
+use crate::spins::{self, Step};
 use crate::sys;
 use crate::thread::ThreadId;
 use crate::threads::{NOBODY, Stage, Thread, hand_over, me, park};
@@ -30,6 +32,8 @@ pub struct Runtime {
     events: usize,
     /// The thread that took the last step.
     running: usize,
+    /// The number of steps in a row by threads that are held back.
+    forced: u32,
     /// Whether the program has created a thread.
     pub concurrent: bool,
     /// The latest deadline by which a wait has ended: no clock shows an earlier time afterwards.
@@ -54,6 +58,7 @@ static mut RUNTIME: Runtime = Runtime {
     steps: 0,
     events: 0,
     running: 0,
+    forced: 0,
     concurrent: false,
     floor: 0,
 };
@@ -158,13 +163,23 @@ pub fn log_start(slot: usize, entry: u64) {
     log(Event { record, thread, object: slot as u64, pc: entry, ..EVENT });
 }
 
-/// Logs what an operation learned that does not follow from the objects.
-pub fn log_learned(value: u32) {
+/// Logs what an operation learned that does not follow from the objects, from a word that it has
+/// found.
+pub fn log_learned(value: u32, found: u32) {
+    if let Some(step) = &mut runtime().threads[me()].step {
+        step.find(found.into(), false);
+    }
     log(Event { record: Record::Learn as u8, thread: me() as u8, value, ..EVENT });
 }
 
 /// Logs what an atomic operation has found and left, and whether it has written.
 pub fn log_values(size: u8, found: u128, left: u128, wrote: bool) {
+    let step = runtime().threads[me()].step.as_mut();
+    let step = step.unwrap_or_else(|| fault("an atomic operation is a step"));
+    step.find(found as u64 ^ (found >> 64) as u64, found != left);
+    if found != left {
+        objects().get(step.objects[0]).change();
+    }
     let (thread, value) = (me() as u8, u32::from(wrote));
     let (object, other) = (found as u64, left as u64);
     log(Event { record: Record::Values as u8, thread, value, object, other, ..EVENT });
@@ -262,14 +277,19 @@ pub fn point(next: Next) -> Taken {
 /// Announces the next operation of a thread.
 pub fn announce(slot: usize, next: Next) {
     // An object is created before it is mentioned, so that the log says what it is.
-    for (which, address) in
-        [(next.op.object_kind(), next.object), (next.op.other_kind(), next.other)]
-    {
-        if let Some(which) = which {
-            objects().at(which, address, || 0);
+    let index = |which: Option<ObjectKind>, address| {
+        which.map_or(NO_OBJECT, |which| objects().index(which, address))
+    };
+    let used = [index(next.op.object_kind(), next.object), index(next.op.other_kind(), next.other)];
+    if let Some(step) = runtime().threads[slot].step.take() {
+        let round = spins::record(slot, &step);
+        if round > 0 {
+            let (record, thread) = (Record::Spin as u8, slot as u8);
+            log(Event { record, thread, value: round.into(), ..EVENT });
         }
     }
     let thread = &mut runtime().threads[slot];
+    thread.objects = used;
     let repeats = thread.next.op == next.op && thread.next.pc == next.pc;
     thread.yields_again = repeats && next.op == Op::Yield;
     let time = thread.time;
@@ -318,6 +338,7 @@ pub fn choose() -> Choice {
     } else {
         runtime.continuation().unwrap_or_else(|| stop(Outcome::Deadlock, step as u32))
     };
+    runtime.count_turns(choice.thread as usize);
     runtime.steps += 1;
     runtime.running = choice.thread as usize;
     let (record, thread) = (Record::Step as u8, choice.thread as u8);
@@ -376,34 +397,44 @@ fn target(op: Op, address: u64, alternative: u32) -> (&'static mut Object, Actio
 }
 
 impl Runtime {
-    /// The choice after the prefix: see the module documentation. A thread that repeats a yield is
-    /// only chosen if no other thread can continue.
+    /// The choice after the prefix: see the module documentation. A thread that is held back is
+    /// only chosen if no other thread can continue; then all that are held back get their turns.
     fn continuation(&mut self) -> Option<Choice> {
         let running = self.running;
         let order = [running].into_iter().chain((0..MAX_THREADS).filter(move |&s| s != running));
-        let mut held = None;
+        let mut held = 0;
         for slot in order {
             let (alternative, count) = self.alternatives(slot);
-            if count == 0 {
-                continue;
+            if count > 0 && !self.is_held(slot) {
+                return Some(Choice { thread: slot as u32, alternative });
             }
-            let choice = Choice { thread: slot as u32, alternative };
-            if !self.is_held(slot) {
-                return Some(choice);
-            }
-            // The others get their turns first.
-            held = Some(held.filter(|_| slot == running).unwrap_or(choice));
-            if slot != running {
-                break;
-            }
+            held += u32::from(count > 0);
         }
-        held
+        let mut turn = self.forced.checked_rem(held)?;
+        for slot in 0..MAX_THREADS {
+            let (alternative, count) = self.alternatives(slot);
+            if count > 0 && turn == 0 {
+                return Some(Choice { thread: slot as u32, alternative });
+            }
+            turn -= u32::from(count > 0);
+        }
+        None
     }
 
-    /// Whether a thread yields again at the same place, and no other thread has taken a step since.
+    /// Counts the turns of threads that are held back, as searches do.
+    fn count_turns(&mut self, chosen: usize) {
+        if self.is_held(chosen) {
+            self.forced += 1;
+        } else if chosen != self.running {
+            self.forced = 0;
+        }
+    }
+
+    /// Whether a thread is held back: it yields again at the same place, and no other thread has
+    /// taken a step since, or it [spins](crate::spins).
     fn is_held(&self, slot: usize) -> bool {
         let thread = &self.threads[slot];
-        thread.yields_again && thread.stepped_at == self.steps
+        thread.yields_again && thread.stepped_at == self.steps || spins::is_held(slot)
     }
 
     /// The alternatives that a thread has now: the first, and their number; 0 if it has to wait.
@@ -478,17 +509,26 @@ impl Runtime {
     /// Performs the announced operation of a thread that was chosen. Returns what the thread
     /// learns.
     fn perform(&mut self, slot: usize, alternative: u32) -> i64 {
-        let id = ThreadId::new(slot);
         let steps = self.steps;
         let thread = &mut self.threads[slot];
         thread.stage = Stage::Running;
         thread.stepped_at = steps;
-        let Next { op, object, other, deadline, .. } = thread.next;
+        let Next { op, deadline, .. } = thread.next;
         let timed_out = deadline != NEVER && (alternative == 1 || op == Op::Sleep);
         if timed_out {
             self.floor = self.floor.max(deadline);
         }
         thread.time = thread.time.max(self.floor);
+        let mut step = Step::new(thread.next, alternative, thread.objects);
+        let reply = self.act_out(slot, alternative, timed_out);
+        step.learn(reply);
+        self.threads[slot].step = Some(step);
+        reply
+    }
+
+    fn act_out(&mut self, slot: usize, alternative: u32, timed_out: bool) -> i64 {
+        let id = ThreadId::new(slot);
+        let Next { op, object, other, .. } = self.threads[slot].next;
         match op {
             Op::Begin | Op::Created | Op::Yield | Op::Sleep | Op::Exit | Op::Count => 0,
             Op::FutexWait => self.touch(slot, ObjectKind::Atomic, other, Access::Read),

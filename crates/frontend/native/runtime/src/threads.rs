@@ -6,8 +6,10 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::block::{MAX_THREADS, Op, Slot};
+use crate::op::NO_OBJECT;
 use crate::real::real;
 use crate::schedule::{Next, announce, choose, full, log_start, point, runtime};
+use crate::spins::Step;
 use crate::sys::{self, P};
 
 /// No thread of the program: the fork server, and threads that are inside of this library.
@@ -46,6 +48,10 @@ pub enum Stage {
 pub struct Thread {
     pub stage: Stage,
     pub next: Next,
+    /// The indices of the objects of its next operation, or [`NO_OBJECT`].
+    pub objects: [u32; 2],
+    /// The operation that it has performed, while it runs.
+    pub step: Option<Step>,
     /// The alternative by which it was chosen.
     pub alternative: u32,
     /// Whether its next operation is a yield, at the same place as the one before.
@@ -83,6 +89,8 @@ impl Thread {
     pub const VACANT: Thread = Thread {
         stage: Stage::Vacant,
         next: Next::NONE,
+        objects: [NO_OBJECT; 2],
+        step: None,
         alternative: 0,
         yields_again: false,
         stepped_at: 0,

@@ -78,3 +78,29 @@ fn a_futex_wait_depends_on_writes_to_its_word() {
     let (lost, _) = explore("futex_word_lost", Level::Memory, icb(2));
     assert_eq!(lost.verdict, Verdict::Deadlock, "{:?}", lost.findings);
 }
+
+#[test]
+fn a_thread_that_waits_in_a_loop_is_held_back_and_the_report_says_so() {
+    for (name, level, words) in [
+        ("spin_lock", Level::Memory, "spin_lock.c:10 waits"),
+        ("spin_flags", Level::Atomics, "spin_flags.rs:18 waits"),
+    ] {
+        let (outcome, native) = explore(name, level, icb(2));
+        assert_eq!(outcome.findings, [], "{name}");
+        assert_eq!(outcome.verdict, Verdict::Ok, "{name}");
+        let assumptions = native.assumptions();
+        assert!(assumptions.iter().any(|text| text.contains(words)), "{name}: {assumptions:?}");
+        assert!(native.leaves_out(), "{name}");
+    }
+}
+
+#[test]
+fn a_loop_without_end_is_a_step_limit() {
+    let path = instrumented("spin_forever", Level::Memory);
+    let mut executable = Executable::find(&path, Vec::new()).expect("it can be explored");
+    executable.max_steps = 200;
+    let search = icb(1).build_for_program().expect("the plan is possible");
+    let (outcome, native) = search.run_program(Native::new(executable), &());
+    assert_eq!(native.refusal(), None);
+    assert_eq!(outcome.findings[0].failure.kind, FailureKind::StepLimit);
+}

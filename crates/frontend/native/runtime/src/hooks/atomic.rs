@@ -8,8 +8,8 @@
 //! values that it has found and left. The execution is sequentially consistent, whatever the
 //! orders: one thread runs at a time.
 //!
-//! An operation that has written is followed by a second point ([`Op::AfterWrite`]). A thread that
-//! has just set a flag often continues with what the flag protects, by plain accesses or by
+//! An operation that has changed a value is followed by a second point ([`Op::AfterWrite`]). A
+//! thread that has just set a flag often continues with what the flag protects, by plain accesses or by
 //! precompiled code that is not visible here. With points before operations only, that code would
 //! always follow its flag at once, and no other thread could come in between.
 //!
@@ -42,7 +42,7 @@ struct Call {
 
 /// Performs an operation: as a step if it is one, and as nothing but itself otherwise.
 #[inline(always)]
-fn operate<T: Copy + Into<u128>>(call: Call, apply: impl FnOnce() -> Done<T>) -> T {
+fn operate<T: Copy + PartialEq + Into<u128>>(call: Call, apply: impl FnOnce() -> Done<T>) -> T {
     if !active() || !runtime().concurrent {
         return apply().found;
     }
@@ -51,7 +51,7 @@ fn operate<T: Copy + Into<u128>>(call: Call, apply: impl FnOnce() -> Done<T>) ->
     point(Next { size, value: orders, operands, ..Next::on(op, object, pc) });
     let Done { found, left, wrote } = apply();
     log_values(size, found.into(), left.into(), wrote);
-    if wrote {
+    if found != left {
         point(Next { size, ..Next::on(Op::AfterWrite, object, pc) });
     }
     found

@@ -105,7 +105,7 @@ fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> c_int {
     point(Next { value, ..Next::on_both(Op::FutexWait, address, address, pc) });
     // SAFETY: the program passes a valid word. Reading it and starting to wait are one step.
     let found = unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
-    log_learned(u32::from(found == expected));
+    log_learned(u32::from(found == expected), found);
     if found != expected {
         return fail(EAGAIN);
     }

@@ -1,0 +1,56 @@
+//! The past of a thread in the form in which [`crate::spin`] examines it.
+
+use crate::site::SiteId;
+
+/// The number of no object.
+pub const NO_OBJECT: u32 = u32::MAX;
+
+/// An operation that a thread has performed.
+#[derive(Clone, Copy)]
+pub struct Op {
+    /// A [`crate::block::Op`].
+    pub kind: u8,
+    /// The index of its object in the table of objects, or [`NO_OBJECT`].
+    pub object: u32,
+    /// The same for a second object.
+    pub other: u32,
+    /// Where it is called.
+    pub site: SiteId,
+    /// Where it is called, if it is a yield.
+    pub yielded: Option<SiteId>,
+}
+
+impl Op {
+    /// Its objects, each with its position in [`Outcome::versions`].
+    pub fn objects(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
+        [(0, self.object), (1, self.other)].into_iter().filter(|&(_, object)| object != NO_OBJECT)
+    }
+
+    /// Whether `other` is the same operation at the same place.
+    pub fn is_again(&self, other: &Op) -> bool {
+        self.site == other.site && self.object == other.object && self.kind == other.kind
+    }
+
+    /// Whether both yield, at the same place.
+    pub fn yields_as(&self, other: &Op) -> bool {
+        self.yielded.is_some() && self.yielded == other.yielded
+    }
+}
+
+/// The versions of an object before and after an operation.
+#[derive(Clone, Copy)]
+pub struct Versions {
+    pub before: u32,
+    pub after: u32,
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy)]
+pub struct Outcome {
+    pub alternative: u32,
+    /// Whether it, or the code after it, may have changed something.
+    pub progress: bool,
+    /// What the thread learned.
+    pub value: u64,
+    pub versions: [Versions; 2],
+}
