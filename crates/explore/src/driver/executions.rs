@@ -10,8 +10,11 @@ use crate::engine::explored::Explored;
 use crate::engine::stats::{ExecutionStats, SharedStats};
 use crate::engine::tree::Extent;
 use crate::engine::workers::Workers;
+use crate::order::bounded::Bounded;
+use crate::order::depth::Depth;
+use crate::order::icb::Icb;
 use crate::order::walk::{self, Draws};
-use crate::order::{bounded, depth, icb, pct, random, urw};
+use crate::order::{pct, random, urw};
 use crate::plan::strategy::{Chooser, ExecutionSearch, Strategy};
 use crate::plan::{Cache, ResolvedPlan};
 use crate::reduce::{Dependence, blocks, budgeted_sleep, cb_por, dpor, sleep};
@@ -82,15 +85,18 @@ fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<
     };
     match search {
         ExecutionSearch::Icb { cache, bound, past_bound } => {
-            icb::explore(workers, within(bound), cache, past_bound)
+            let icb = Icb::new(within(bound), past_bound, workers.count());
+            workers.explore(&icb, cache)
         }
         ExecutionSearch::Bounded { bound } => {
-            bounded::explore(workers, within(Some(bound)), Cache::None)
+            workers.explore(&Bounded(within(Some(bound))), Cache::None)
         }
-        ExecutionSearch::DfsHb { bound } => bounded::explore(workers, within(bound), Cache::Hb),
-        ExecutionSearch::All => bounded::explore(workers, within(None), Cache::None),
-        ExecutionSearch::Depth { steps } => depth::explore(workers, steps),
-        ExecutionSearch::IterativeDepth { by } => depth::iterate(workers, by, steps),
+        ExecutionSearch::DfsHb { bound } => workers.explore(&Bounded(within(bound)), Cache::Hb),
+        ExecutionSearch::All => workers.explore(&Bounded(within(None)), Cache::None),
+        ExecutionSearch::Depth { steps } => workers.explore(&Depth::up_to(steps), Cache::None),
+        ExecutionSearch::IterativeDepth { by } => {
+            workers.explore(&Depth::iterated(by, steps), Cache::None)
+        }
         reduced => reduce(reduced, &mut workers.cursor, &mut workers.stats),
     }
 }

@@ -1,8 +1,8 @@
 //! The graph of all states of a small model, and which part of it a search explores.
 //!
-//! The graph is that of a full search that goes on after failures. A search is
+//! The graph is that of a full search that continues after failures. A search is
 //! [followed](Graph::follow) through it step by step: what it explores is a part of the graph,
-//! whatever it compares and leaves out.
+//! whatever it compares and skips.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,26 +19,26 @@ use crate::engine::observer::{Follower, Observer, Progress};
 /// States and steps between them.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// The initial one first, then by their distance from it.
+    /// The states: the initial one first, then by their distance from it.
     pub nodes: Vec<Node>,
-    /// In the order of where they begin.
+    /// The steps, sorted by the states in which they start.
     pub edges: Vec<Edge>,
 }
 
 /// A state.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Packed, as the model has it.
+    /// The packed state of the model.
     pub state: Box<[u64]>,
     /// The step by which it was found, unless it is the initial one.
     pub found_by: Option<usize>,
-    /// Nobody can move.
+    /// No thread can step.
     pub terminal: bool,
-    /// What is wrong with it: a broken invariant, a deadlock.
+    /// A violated invariant or a deadlock.
     pub failure: Option<Failure>,
-    /// Whether a search that was followed came here.
+    /// Whether a search that was followed has visited it.
     pub explored: bool,
-    /// Where its edges begin.
+    /// The index of its first edge.
     first: usize,
 }
 
@@ -49,18 +49,18 @@ pub struct Edge {
     pub from: usize,
     /// The state after.
     pub to: usize,
-    /// Who moved, and how.
+    /// The thread and its alternative.
     pub choice: Choice,
-    /// What went wrong.
+    /// The failure of the step.
     pub failure: Option<Failure>,
-    /// Whether a search that was followed took it.
+    /// Whether a search that was followed has taken it.
     pub explored: bool,
 }
 
 /// A model has more states than a graph may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// The most that were allowed.
+    /// The limit.
     pub most: usize,
 }
 
@@ -70,16 +70,9 @@ impl fmt::Display for TooLarge {
     }
 }
 
-/// Why a graph is not complete.
-enum Halt {
-    Full(Capacity),
-    TooLarge,
-}
-
 impl Graph {
-    /// The graph of a model of at most `most` states, and the model, or what it had to grow into,
-    /// that its states belong to. If a search is to be followed, the model is made such as that
-    /// search needs it.
+    /// The graph of a model with at most `most` states, and the model that its states belong to,
+    /// which may have grown. If a search is to be followed, the model is prepared for it.
     pub fn of<M: Model>(
         model: M,
         search: Option<&Search>,
@@ -91,18 +84,18 @@ impl Graph {
         };
         loop {
             match Graph::build(&model, most) {
-                Ok(graph) => return Ok((graph, model)),
-                Err(Halt::Full(capacity)) => model = model.grow(capacity),
-                Err(Halt::TooLarge) => return Err(TooLarge { most }),
+                Ok(graph) => return graph.map(|graph| (graph, model)),
+                Err(capacity) => model = model.grow(capacity),
             }
         }
     }
 
-    fn build<M: Model>(model: &M, most: usize) -> Result<Graph, Halt> {
+    /// The graph, unless it is too large; an error if the states of the model are too small.
+    fn build<M: Model>(model: &M, most: usize) -> Result<Result<Graph, TooLarge>, Capacity> {
         let (mut stepper, shape) = (model.stepper(), model.shape());
         let mut initial = vec![0; shape.words];
         let failure = match stepper.initial(&mut initial) {
-            Step::Full(capacity) => return Err(Halt::Full(capacity)),
+            Step::Full(capacity) => return Err(capacity),
             Step::Failed(failure) => Some(*failure),
             _ => None,
         };
@@ -132,7 +125,7 @@ impl Graph {
                             Some(*failure)
                         }
                         Step::Absent => continue,
-                        Step::Full(capacity) => return Err(Halt::Full(capacity)),
+                        Step::Full(capacity) => return Err(capacity),
                         Step::Blocked { resting } => {
                             waits |= !resting;
                             break;
@@ -142,7 +135,7 @@ impl Graph {
                     let edge = graph.edges.len();
                     let to = graph.add(&mut known, &mut stepper, &next, Some(edge));
                     if graph.nodes.len() > most {
-                        return Err(Halt::TooLarge);
+                        return Ok(Err(TooLarge { most }));
                     }
                     graph.edges.push(Edge { from: at, to, choice, failure, explored: false });
                 }
@@ -155,7 +148,7 @@ impl Graph {
             }
             at += 1;
         }
-        Ok(graph)
+        Ok(Ok(graph))
     }
 
     /// The number of a state, which is new if it was not known.
@@ -199,15 +192,14 @@ impl Graph {
             self.nodes.iter().enumerate().map(|(number, node)| (&*node.state, number)).collect();
         let trail = Trail { graph: self, numbers, explored: Mutex::new(Explored::none(self)) };
         let (outcome, _) = search.run(model, &trail);
-        let Explored { nodes, edges } =
-            trail.explored.into_inner().expect("nobody panics while it marks a step");
+        let Explored { nodes, edges } = trail.explored.into_inner().expect("mutex poisoned");
         self.nodes.iter_mut().zip(nodes).for_each(|(node, explored)| node.explored = explored);
         self.edges.iter_mut().zip(edges).for_each(|(edge, explored)| edge.explored = explored);
         outcome
     }
 }
 
-/// What a search has explored: whether it came to a state, whether it took a step.
+/// The states that a search has visited and the steps that it has taken.
 struct Explored {
     nodes: Vec<bool>,
     edges: Vec<bool>,
@@ -230,7 +222,7 @@ struct Trail<'g> {
 
 impl Trail<'_> {
     fn explored(&self) -> MutexGuard<'_, Explored> {
-        self.explored.lock().expect("nobody panics while it marks a step")
+        self.explored.lock().expect("mutex poisoned")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Strategies that explore executions, and what they report.
 //!
-//! A [`Strategy`] moves a [`Cursor`] and reports every step and every end of an execution to its
+//! A [`ResumableSearch`] moves a [`Cursor`] and reports every step and every end of an execution to its
 //! [`Visitor`]. It contains its algorithm and nothing else: the visitor counts, keeps findings and
 //! checks limits, and [`ExecutionStats::drive`](crate::engine::stats::ExecutionStats::drive) writes
 //! checkpoints between two steps.
@@ -13,7 +13,7 @@ use crate::engine::expand::nondeterminism;
 use crate::plan::coverage::Limit;
 
 /// A search over executions that can pause after each of its steps.
-pub(crate) trait Strategy<S: System> {
+pub(crate) trait ResumableSearch<S: System> {
     /// Explores the initial state.
     fn start(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>>;
 
@@ -28,7 +28,7 @@ pub(crate) trait Strategy<S: System> {
     /// Writes the remaining work.
     fn save(&self, to: &mut Writer<'_>);
 
-    /// Reads what [`save`](Strategy::save) has written. [`Strategy::replay`] follows.
+    /// Reads what [`save`](ResumableSearch::save) has written. [`ResumableSearch::replay`] follows.
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged>;
 
     /// Moves the cursor to where the search paused.
@@ -37,7 +37,7 @@ pub(crate) trait Strategy<S: System> {
 
 /// Runs a strategy to its end, without checkpoints.
 pub(crate) fn explore<S: System>(
-    strategy: &mut impl Strategy<S>,
+    strategy: &mut impl ResumableSearch<S>,
     visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop<S::Need>> {
     strategy.start(visitor)?;

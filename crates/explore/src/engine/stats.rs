@@ -17,7 +17,7 @@ use crate::engine::control::SearchControl;
 use crate::engine::cursor::Cursor;
 use crate::engine::cycle_detection::CycleDetector;
 use crate::engine::estimate::Round;
-use crate::engine::execution::{Cut, Stop, Strategy, Visitor};
+use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor};
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::explored::Explored;
 use crate::engine::names::Name;
@@ -159,7 +159,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     /// its steps. Returns whether the bound on preemptions has left out something.
     pub(crate) fn drive<S: System<Need = N>>(
         &mut self,
-        mut strategy: impl Strategy<S>,
+        mut strategy: impl ResumableSearch<S>,
     ) -> Result<bool, Stop<N>> {
         match self.resume(|from| strategy.load(from)) {
             Some(()) => strategy.replay(self)?,

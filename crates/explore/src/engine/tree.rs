@@ -1,5 +1,5 @@
-//! The tree of executions, depth first: the loop that all systematic searches over executions
-//! share.
+//! The tree of executions, depth first: for the searches that take every step of a state, unless a
+//! bound or a table excludes it.
 //!
 //! At every state the running thread goes first, if it can, then the others from the lowest up; of
 //! a thread's alternatives the lowest first. The stack is explicit, since it is as deep as an
@@ -22,6 +22,7 @@ use preempt_system::{Choice, System, ThreadId};
 use crate::codec::{Save, save_fields, save_variants};
 use crate::engine::cache::Table;
 use crate::engine::cursor::Cursor;
+use crate::engine::depth_first::{self, DepthFirst, Next};
 use crate::engine::execution::{Cut, Stop, Visitor as _, take_again};
 use crate::engine::names::Name;
 use crate::engine::queue::Queue;
@@ -235,7 +236,7 @@ impl<'t, B> Tree<'t, B> {
         stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Result<(), Stop<S::Need>> {
         self.weights.start(cursor.len());
-        self.arrive(cursor, 1.0, stats)
+        self.enter(cursor, 1.0, stats)
     }
 
     /// Pushes `choice` at the cursor, carrying `weight` of the tree.
@@ -258,34 +259,7 @@ impl<'t, B> Tree<'t, B> {
     where
         B: OverBound<S>,
     {
-        while !stats.is_pausing() {
-            let Some(Open { len, choice }) = self.open.pop() else { break };
-            self.go_back(cursor, len as usize);
-            // Without a bound preemptions cost nothing.
-            let preemptions =
-                self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
-            let step = self.table.name(cursor, choice);
-            let weight = self.weight(len, preemptions);
-            if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
-                if self.table.covers(step, preemptions) {
-                    stats.cut(cursor, Cut::Covered)?;
-                } else {
-                    self.over_bound.defer(cursor, choice, step);
-                    stats.cut(cursor, Cut::Bound)?;
-                }
-            } else if self.table.take(step, preemptions) {
-                let failure = cursor.step(choice)?;
-                self.report::<S>(stats);
-                stats.step(cursor, failure)?;
-                self.arrive(cursor, weight, stats)?;
-                if self.queue.has_idle_worker() {
-                    self.give(cursor);
-                }
-            } else {
-                stats.add_weight(weight);
-                stats.cut(cursor, Cut::Covered)?;
-            }
-        }
+        while !stats.is_pausing() && depth_first::advance(self, cursor, stats)? {}
         Ok(())
     }
 
@@ -328,7 +302,7 @@ impl<'t, B> Tree<'t, B> {
     }
 
     /// Opens the steps from where the cursor stands, if there are any.
-    fn arrive<S: System>(
+    fn enter<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
         weight: f64,
@@ -392,6 +366,62 @@ impl<'t, B> Tree<'t, B> {
             );
         }
         stats.add_weight(weight);
+    }
+}
+
+/// A step is known by its weight.
+impl<S: System, B: OverBound<S>> DepthFirst<S, Cursor<S>, ExecutionStats<'_, S::Need>>
+    for Tree<'_, B>
+{
+    type Step = f64;
+
+    #[inline]
+    fn next(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Next<f64, S::Need> {
+        while let Some(Open { len, choice }) = self.open.pop() {
+            self.go_back(cursor, len as usize);
+            // Without a bound preemptions cost nothing.
+            let preemptions =
+                self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
+            let step = self.table.name(cursor, choice);
+            let weight = self.weight(len, preemptions);
+            if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
+                if self.table.covers(step, preemptions) {
+                    stats.cut(cursor, Cut::Covered)?;
+                } else {
+                    self.over_bound.defer(cursor, choice, step);
+                    stats.cut(cursor, Cut::Bound)?;
+                }
+            } else if self.table.take(step, preemptions) {
+                return Ok(Some((choice, weight)));
+            } else {
+                stats.add_weight(weight);
+                stats.cut(cursor, Cut::Covered)?;
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn taken(&mut self, _: &Cursor<S>, stats: &mut ExecutionStats<'_, S::Need>) {
+        self.report::<S>(stats);
+    }
+
+    #[inline]
+    fn arrive(
+        &mut self,
+        cursor: &mut Cursor<S>,
+        weight: f64,
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Result<(), Stop<S::Need>> {
+        self.enter(cursor, weight, stats)?;
+        if self.queue.has_idle_worker() {
+            self.give(cursor);
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The workers of a search over executions.
 //!
 //! Every worker has its own execution in progress, on its own thread of the operating system, and
-//! its own [`ExecutionStats`]; the workers share the [`Table`] and the sets of the statistics. A
+//! its own [`ExecutionStats`]; the workers share the [`Table`](crate::engine::cache::Table) and the sets of the statistics. A
 //! worker takes a part of the tree, moves to where it starts, and explores it depth first; while
 //! another worker is idle, it gives away [steps](Work::Given) that it has not taken yet.
 //!
@@ -11,7 +11,7 @@
 //!   step that is given away leaves the list of its worker before it enters the queue, and leaves
 //!   the queue before it enters the list of another worker.
 //! - With a table the search is one of a graph. Its nodes are the pairs of a name (of a state or a
-//!   happens-before graph) and the step that was taken there; [`Table::take`] hands out each node
+//!   happens-before graph) and the step that was taken there; [`Table::take`](crate::engine::cache::Table::take) hands out each node
 //!   once. The next steps, and whether they cost a preemption, follow from the node alone: the
 //!   state before and the step determine the state after and the thread of the last step. Within a
 //!   level of icb all costs are equal, and so are all costs without a bound. So the nodes of a
@@ -35,19 +35,14 @@
 //! **Cost.** Beside the tables, as much as one worker needs for each. The worker that takes a step
 //! from the queue repeats the steps before it; these are not counted.
 
-use std::mem;
-
 use preempt_system::Program;
 
-use crate::codec::{Save, SaveInPlace as _, Writer, save_fields};
-use crate::engine::cache::Table;
+use crate::codec::{Save, save_fields};
 use crate::engine::cursor::Cursor;
-use crate::engine::estimate::Round;
 use crate::engine::execution::Stop;
 use crate::engine::parallel;
-use crate::engine::queue::Queue;
 use crate::engine::stats::ExecutionStats;
-use crate::engine::tree::{Extent, OverBound, PausedWorker, Tree, Work};
+use crate::engine::tree::{PausedWorker, Work};
 use crate::plan::strategy::ExecutionSearch;
 use crate::plan::{Cache, Count, Points, ResolvedPlan};
 
@@ -141,100 +136,15 @@ impl<'p, P: Program> Workers<'p, P> {
         self.stats.absorb(parts.into_iter().flatten().collect());
         results.into_iter().collect()
     }
-
-    /// Explores a part of a search within `extent`. `attach` completes what each worker keeps of
-    /// the steps beyond the bound. `open` opens the step that an item stands for: each worker does
-    /// that for some items, one after the other; a single worker for all of them in their order.
-    /// `context` writes what else a checkpoint needs.
-    pub(crate) fn explore<B: OverBound<P::System<'p>>>(
-        &mut self,
-        (extent, table): (Extent, &Table),
-        paused: PausedSearch<B::Kept>,
-        context: impl Fn(&mut Writer<'_>),
-        attach: impl Fn(usize, B::Kept) -> B + Sync,
-        open: impl Fn(
-            &mut Tree<'_, B>,
-            &mut Cursor<P::System<'p>>,
-            &mut ExecutionStats<'p, P::Need>,
-            usize,
-        ) -> Result<(), Stop<P::Need>>
-        + Sync,
-    ) -> Result<Vec<PausedWorker<B::Kept>>, Stop<P::Need>> {
-        let PausedSearch { works, mut workers, starts } = paused;
-        if let Some(items) = starts {
-            let bound = extent.preemptions.or(extent.steps);
-            self.stats.begin_round(Round::Tree { bound, items: items as u64 });
-        }
-        let queue = Queue::new(self.count(), works);
-        loop {
-            queue.open();
-            workers = self.work(
-                workers,
-                || queue.close(),
-                |number, mut paused, cursor, stats| {
-                    let mut items = mem::take(&mut paused.items);
-                    let attach = |kept| attach(number, kept);
-                    let mut tree =
-                        Tree::resume((extent, table, &queue), (paused, attach), cursor, stats)?;
-                    stats.resume_deferred(tree.over_bound.deferred());
-                    loop {
-                        tree.run(cursor, stats)?;
-                        if stats.is_pausing() {
-                            break;
-                        }
-                        if let Some(item) = items.next() {
-                            open(&mut tree, cursor, stats, item)?;
-                            continue;
-                        }
-                        match queue.take() {
-                            Some(Work::Items(more)) => items = more,
-                            Some(Work::Given(steps, choice, weight)) => {
-                                tree.go(cursor, &steps, stats)?;
-                                tree.open_step(cursor, choice, weight);
-                            }
-                            None => break,
-                        }
-                    }
-                    Ok(tree.pause(cursor, items))
-                },
-            )?;
-            if queue.is_empty() && workers.iter().all(PausedWorker::is_done) {
-                return Ok(workers);
-            }
-            self.stats.pause(|to| {
-                context(to);
-                queue.save_contents(to);
-                to.put(&workers);
-            })?;
-        }
-    }
-
-    /// Explores everything from the beginning, or the rest of it if a search has `paused`.
-    pub(crate) fn explore_all<B: OverBound<P::System<'p>>>(
-        &mut self,
-        within: (Extent, &Table),
-        paused: Option<PausedSearch<B::Kept>>,
-        context: impl Fn(&mut Writer<'_>),
-        attach: impl Fn(usize, B::Kept) -> B + Sync,
-    ) -> Result<Vec<PausedWorker<B::Kept>>, Stop<P::Need>> {
-        debug_assert!(
-            self.cursor.is_empty() || paused.is_some(),
-            "every worker starts at the beginning"
-        );
-        let paused = paused.unwrap_or_else(|| PausedSearch::new(self.count(), 1));
-        self.explore(within, paused, context, attach, |tree, cursor, stats, _| {
-            tree.open_all(cursor, stats)
-        })
-    }
 }
 
-/// The remaining work of a part of a search.
+/// The remaining work of a [round](crate::engine::rounds).
 pub(crate) struct PausedSearch<T> {
     /// Work that no worker has taken.
-    works: Vec<Work>,
-    workers: Vec<PausedWorker<T>>,
+    pub(crate) works: Vec<Work>,
+    pub(crate) workers: Vec<PausedWorker<T>>,
     /// The number of items, if nothing was explored yet.
-    starts: Option<usize>,
+    pub(crate) starts: Option<usize>,
 }
 
 save_fields!([T: Save] PausedSearch<T> { works, workers; starts });

@@ -28,32 +28,41 @@
 //! with at most `bound` preemptions, and takes some of them again when it reaches them with fewer:
 //! some 3 % of them in the work-stealing queue.
 
-use preempt_system::Program;
+use preempt_system::System;
 
-use crate::codec::{Damaged, SaveInPlace as _, Writer};
 use crate::engine::cache::Table;
-use crate::engine::execution::Stop;
-use crate::engine::tree::{Discard, Extent};
-use crate::engine::workers::{PausedSearch, Workers};
-use crate::plan::Cache;
+use crate::engine::rounds::Rounds;
+use crate::engine::stats::ExecutionStats;
+use crate::engine::tree::{Discard, Extent, PausedWorker};
 
-/// Explores all executions within `extent`.
-pub(crate) fn explore<P: Program>(
-    workers: &mut Workers<'_, P>,
-    extent: Extent,
-    cache: Cache,
-) -> Result<(), Stop<P::Need>> {
-    let jobs = workers.count();
-    let table = Table::new(cache, jobs);
-    let paused = workers.stats.resume(|from| {
-        table.load_contents(from)?;
-        Some(from.get()?).filter(|paused: &PausedSearch<_>| paused.fits(jobs)).ok_or(Damaged)
-    });
-    let save_table = |to: &mut Writer<'_>| table.save_contents(to);
-    let done =
-        workers.explore_all((extent, &table), paused, save_table, |_, kept: Discard| kept)?;
-    if let Some(bound) = extent.preemptions {
-        workers.stats.complete_bound(bound, done.iter().any(|worker| worker.over_bound.any));
+/// All executions within an extent, in one round.
+pub(crate) struct Bounded(pub(crate) Extent);
+
+impl<S: System> Rounds<S> for Bounded {
+    type Round = ();
+    type Kept = Discard;
+    type OverBound<'r> = Discard;
+
+    fn first(&self) {}
+
+    fn extent(&self, (): &()) -> Extent {
+        self.0
     }
-    Ok(())
+
+    fn over_bound(&self, (): &(), _: usize, kept: Discard) -> Discard {
+        kept
+    }
+
+    fn next(
+        &self,
+        (): (),
+        _: &Table,
+        done: Vec<PausedWorker<Discard>>,
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Option<()> {
+        if let Some(bound) = self.0.preemptions {
+            stats.complete_bound(bound, done.iter().any(|worker| worker.over_bound.any));
+        }
+        None
+    }
 }

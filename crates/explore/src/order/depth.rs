@@ -16,62 +16,64 @@
 //! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before
 //! again.
 
-use preempt_system::Program;
+use preempt_system::System;
 
-use crate::codec::Damaged;
 use crate::engine::cache::Table;
-use crate::engine::execution::Stop;
-use crate::engine::tree::{Discard, Extent};
-use crate::engine::workers::{PausedSearch, Workers};
-use crate::plan::Cache;
+use crate::engine::rounds::Rounds;
+use crate::engine::stats::ExecutionStats;
+use crate::engine::tree::{Discard, Extent, PausedWorker};
 
-/// Explores all executions up to `steps` steps.
-pub(crate) fn explore<P: Program>(
-    workers: &mut Workers<'_, P>,
-    steps: u32,
-) -> Result<(), Stop<P::Need>> {
-    let paused = resume(workers).map(|(_, paused)| paused);
-    round(workers, steps, paused).map(drop)
-}
-
-/// Explores all executions up to `by` steps, then up to `by` more, and so on until none is cut or
-/// `most` is reached.
-pub(crate) fn iterate<P: Program>(
-    workers: &mut Workers<'_, P>,
+/// All executions up to a number of steps, in rounds with more and more steps. A round is its number
+/// of steps.
+pub(crate) struct Depth {
+    /// The steps of the first round.
+    first: u32,
+    /// How many more steps each round has than the one before.
     by: u32,
-    most: Option<u32>,
-) -> Result<(), Stop<P::Need>> {
-    let most = most.unwrap_or(u32::MAX);
-    let (mut steps, mut paused) = match resume(workers) {
-        Some((steps, paused)) => (steps, Some(paused)),
-        None => (by.min(most), None),
-    };
-    while round(workers, steps, paused.take())? && steps < most {
-        steps = steps.saturating_add(by).min(most);
+    /// The steps of the last round.
+    most: u32,
+}
+
+impl Depth {
+    /// All executions up to `steps` steps.
+    pub(crate) fn up_to(steps: u32) -> Depth {
+        Depth { first: steps, by: 0, most: steps }
     }
-    Ok(())
+
+    /// All executions up to `by` steps, then up to `by` more, and so on until none is cut or `most`
+    /// is reached.
+    pub(crate) fn iterated(by: u32, most: Option<u32>) -> Depth {
+        let most = most.unwrap_or(u32::MAX);
+        Depth { first: by.min(most), by, most }
+    }
 }
 
-/// The round in which the search has paused, and its remaining work.
-fn resume<P: Program>(workers: &Workers<'_, P>) -> Option<(u32, PausedSearch<Discard>)> {
-    workers.stats.resume(|from| {
-        let (steps, paused): (u32, PausedSearch<Discard>) = from.get()?;
-        if paused.fits(workers.count()) { Ok((steps, paused)) } else { Err(Damaged) }
-    })
-}
+impl<S: System> Rounds<S> for Depth {
+    type Round = u32;
+    type Kept = Discard;
+    type OverBound<'r> = Discard;
 
-/// Explores all executions up to `steps` steps, or the remaining ones. Returns whether any of them
-/// was cut.
-fn round<P: Program>(
-    workers: &mut Workers<'_, P>,
-    steps: u32,
-    paused: Option<PausedSearch<Discard>>,
-) -> Result<bool, Stop<P::Need>> {
-    workers.cursor.rewind(0);
-    let table = Table::new(Cache::None, workers.count());
-    let within = (Extent { preemptions: None, steps: Some(steps) }, &table);
-    let done = workers.explore_all(within, paused, |to| to.put(&steps), |_, kept: Discard| kept)?;
-    let cut = done.iter().any(|worker| worker.cut);
-    workers.stats.complete_bound(steps, cut);
-    Ok(cut)
+    fn first(&self) -> u32 {
+        self.first
+    }
+
+    fn extent(&self, &steps: &u32) -> Extent {
+        Extent { preemptions: None, steps: Some(steps) }
+    }
+
+    fn over_bound(&self, _: &u32, _: usize, kept: Discard) -> Discard {
+        kept
+    }
+
+    fn next(
+        &self,
+        steps: u32,
+        _: &Table,
+        done: Vec<PausedWorker<Discard>>,
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Option<u32> {
+        let cut = done.iter().any(|worker| worker.cut);
+        stats.complete_bound(steps, cut);
+        (cut && steps < self.most).then(|| steps.saturating_add(self.by).min(self.most))
+    }
 }

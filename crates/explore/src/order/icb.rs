@@ -6,8 +6,8 @@
 //! **Guarantees.** When level c is done, all executions with at most c preemptions are covered, and
 //! so any failure that was not found yet needs more. The first finding therefore has
 //! the least number of preemptions of all. Without a cache the executions of level c are exactly
-//! those with c preemptions; with [`Cache::Hb`] every happens-before graph is reached first at its
-//! least number, with [`Cache::State`] every state. Assertions, invariants and deadlocks survive
+//! those with c preemptions; with [`Cache::Hb`](crate::Cache::Hb) every happens-before graph is reached first at its
+//! least number, with [`Cache::State`](crate::Cache::State) every state. Assertions, invariants and deadlocks survive
 //! all three. The search is complete when nothing is left for the next level.
 //!
 //! **Map.**
@@ -16,8 +16,8 @@
 //! | --- | --- |
 //! | workItem (state, tid) | [`Item`]: prefix, choice |
 //! | workQueue, nextWorkQueue | [`Level::items`], [`Deferred::next`] |
-//! | currBound | `bound` |
-//! | Search(w) | [`Tree::run`](crate::engine::tree::Tree::run) |
+//! | currBound | [`Level::bound`] |
+//! | Search(w) | [`Tree::run`] |
 //! | table (line 29) | [`Table`] |
 //!
 //! **Deviations.**
@@ -45,17 +45,17 @@
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use preempt_system::{Choice, Program, System};
+use preempt_system::{Choice, System};
 
-use crate::codec::{Damaged, SaveInPlace as _, Writer, save_fields};
+use crate::codec::save_fields;
 use crate::engine::cache::Table;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::Stop;
 use crate::engine::names::Name;
 use crate::engine::retrace::path;
-use crate::engine::tree::{Extent, OverBound};
-use crate::engine::workers::{PausedSearch, Workers};
-use crate::plan::Cache;
+use crate::engine::rounds::Rounds;
+use crate::engine::stats::ExecutionStats;
+use crate::engine::tree::{Extent, OverBound, PausedWorker, Tree};
 
 /// A prefix of an execution, as a number. 0 is the empty one.
 type Prefix = u32;
@@ -128,8 +128,10 @@ struct Item {
 
 save_fields!(Item { prefix, choice, step });
 
-/// What the workers share of a level.
-struct Level {
+/// A level: what its workers share.
+pub(crate) struct Level {
+    /// The preemptions of its executions.
+    bound: u32,
     items: Vec<Item>,
     /// How many items were not taken yet.
     rest: AtomicUsize,
@@ -138,11 +140,11 @@ struct Level {
     last: bool,
 }
 
-save_fields!(Level { items, rest, prefixes, last });
+save_fields!(Level { bound, items, rest, prefixes, last });
 
 /// What a worker has found for the next level.
 #[derive(Default)]
-struct Deferred {
+pub(crate) struct Deferred {
     next: Vec<Item>,
     /// The numbers of the prefixes of the current execution, from the shortest on, as far as they
     /// have a number.
@@ -152,7 +154,7 @@ struct Deferred {
 save_fields!(Deferred { next, path });
 
 /// Defers the steps beyond the bound to the next level.
-struct NextLevel<'l> {
+pub(crate) struct NextLevel<'l> {
     level: &'l Level,
     worker: usize,
     deferred: Deferred,
@@ -213,90 +215,119 @@ impl<S: System> OverBound<S> for NextLevel<'_> {
     }
 }
 
-/// Explores level by level, up to `extent.preemptions` if that is given.
-pub(crate) fn explore<P: Program>(
-    workers: &mut Workers<'_, P>,
-    extent: Extent,
-    cache: Cache,
+/// Iterative context bounding: a round is a level.
+pub(crate) struct Icb {
+    /// The most steps of an execution.
+    steps: Option<u32>,
+    /// The last level, if there is one.
+    bound: Option<u32>,
+    /// The executions up to which the search continues past the last level.
     past: Option<u64>,
-) -> Result<(), Stop<P::Need>> {
-    let jobs = workers.count();
-    let table = Table::new(cache, jobs);
-    let is_past = |bound: u32| extent.preemptions.is_some_and(|most| bound > most);
-    // Whether a level is the last one, after this many executions: past the bound there is another
-    // as long as the budget lasts.
-    let is_last =
-        |bound: u32, taken: u64| is_past(bound + 1) && past.is_none_or(|budget| taken >= budget);
-    let resumed = workers.stats.resume(|from| {
-        table.load_contents(from)?;
-        let (bound, level, paused): (u32, Level, PausedSearch<Deferred>) = from.get()?;
-        let fits = paused.fits(jobs) && level.prefixes.0.len() == jobs;
-        if fits { Ok((bound, level, Some(paused))) } else { Err(Damaged) }
-    });
-    let (first, mut level, mut paused) = resumed.unwrap_or_else(|| {
-        let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(jobs));
-        (0, Level { items: Vec::new(), rest, prefixes, last: is_last(0, 0) }, None)
-    });
-    for bound in first.. {
-        if let Some(budget) = past.filter(|_| is_past(bound)) {
-            workers.stats.limit_executions(budget);
+    workers: usize,
+}
+
+impl Icb {
+    /// Explores level by level, up to `extent.preemptions` if that is given.
+    pub(crate) fn new(extent: Extent, past: Option<u64>, workers: usize) -> Icb {
+        Icb { steps: extent.steps, bound: extent.preemptions, past, workers }
+    }
+
+    fn is_past(&self, bound: u32) -> bool {
+        self.bound.is_some_and(|most| bound > most)
+    }
+
+    /// Whether a level is the last one, after `taken` executions: past the bound there is another as
+    /// long as the budget lasts.
+    fn is_last(&self, bound: u32, taken: u64) -> bool {
+        self.is_past(bound + 1) && self.past.is_none_or(|budget| taken >= budget)
+    }
+}
+
+impl<S: System> Rounds<S> for Icb {
+    type Round = Level;
+    type Kept = Deferred;
+    type OverBound<'r> = NextLevel<'r>;
+
+    fn first(&self) -> Level {
+        let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(self.workers));
+        Level { bound: 0, items: Vec::new(), rest, prefixes, last: self.is_last(0, 0) }
+    }
+
+    fn fits(&self, level: &Level, workers: usize) -> bool {
+        level.prefixes.0.len() == workers
+    }
+
+    fn extent(&self, level: &Level) -> Extent {
+        Extent { preemptions: Some(level.bound), steps: self.steps }
+    }
+
+    fn items(&self, level: &Level) -> usize {
+        if level.bound == 0 { 1 } else { level.items.len() }
+    }
+
+    fn begin(&self, level: &Level, stats: &ExecutionStats<'_, S::Need>) {
+        if let Some(budget) = self.past.filter(|_| self.is_past(level.bound)) {
+            stats.limit_executions(budget);
         }
-        let within = (Extent { preemptions: Some(bound), ..extent }, &table);
-        let next_level = |worker, deferred| NextLevel::new(&level, worker, deferred);
-        let context = |to: &mut Writer<'_>| {
-            table.save_contents(to);
-            to.put(&bound);
-            to.put(&level);
-        };
-        let done = match bound {
-            0 => workers.explore_all(within, paused.take(), context, next_level)?,
-            _ => {
-                let (items, each) = (level.items.len(), 1.0 / level.items.len() as f64);
-                let paused = paused.take().unwrap_or_else(|| PausedSearch::new(jobs, items));
-                workers.explore(
-                    within,
-                    paused,
-                    context,
-                    next_level,
-                    |tree, cursor, stats, item| {
-                        let item = &level.items[item];
-                        level.rest.fetch_sub(1, Relaxed);
-                        if table.covers(item.step, bound) {
-                            stats.skip_covered(1);
-                            stats.add_weight(each);
-                            return Ok(());
-                        }
-                        match tree.over_bound.len_of(item.prefix) {
-                            Some(len) => tree.go_back(cursor, len),
-                            None => {
-                                let (numbers, steps) = level.prefixes.steps(item.prefix);
-                                tree.go(cursor, &steps, stats)?;
-                                tree.over_bound.deferred.path = numbers;
-                            }
-                        }
-                        tree.open_step(cursor, item.choice, each);
-                        Ok(())
-                    },
-                )?
+    }
+
+    fn over_bound<'r>(&self, level: &'r Level, worker: usize, kept: Deferred) -> NextLevel<'r> {
+        NextLevel::new(level, worker, kept)
+    }
+
+    fn open<'r>(
+        &self,
+        level: &'r Level,
+        item: usize,
+        tree: &mut Tree<'_, NextLevel<'r>>,
+        cursor: &mut Cursor<S>,
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Result<(), Stop<S::Need>> {
+        if level.bound == 0 {
+            return tree.open_all(cursor, stats);
+        }
+        let (item, weight) = (&level.items[item], 1.0 / level.items.len() as f64);
+        level.rest.fetch_sub(1, Relaxed);
+        if tree.table.covers(item.step, level.bound) {
+            stats.skip_covered(1);
+            stats.add_weight(weight);
+            return Ok(());
+        }
+        match tree.over_bound.len_of(item.prefix) {
+            Some(len) => tree.go_back(cursor, len),
+            None => {
+                let (numbers, steps) = level.prefixes.steps(item.prefix);
+                tree.go(cursor, &steps, stats)?;
+                tree.over_bound.deferred.path = numbers;
             }
-        };
+        }
+        tree.open_step(cursor, item.choice, weight);
+        Ok(())
+    }
+
+    fn next(
+        &self,
+        level: Level,
+        table: &Table,
+        done: Vec<PausedWorker<Deferred>>,
+        stats: &mut ExecutionStats<'_, S::Need>,
+    ) -> Option<Level> {
+        let Level { bound, items, prefixes, last, .. } = level;
         // The items of this level make room for those of the next. Lists are appended to the first
         // one, not to a new one, which would need all of them twice.
+        drop(items);
         let mut found = done.into_iter().map(|worker| worker.over_bound.next);
-        level.items = Vec::new();
         let mut next = found.next().unwrap_or_default();
         found.for_each(|mut more| next.append(&mut more));
         let waiting = next.len();
         next.retain(|item| !table.covers(item.step, bound + 1));
-        workers.stats.skip_covered(waiting - next.len());
-        let done = next.is_empty();
-        workers.stats.complete_bound(bound, !done);
-        let taken = workers.stats.taken();
-        if done || level.last || is_last(bound, taken) {
-            break;
+        stats.skip_covered(waiting - next.len());
+        stats.complete_bound(bound, !next.is_empty());
+        let taken = stats.taken();
+        if next.is_empty() || last || self.is_last(bound, taken) {
+            return None;
         }
-        let last = is_last(bound + 1, taken);
-        level = Level { rest: AtomicUsize::new(next.len()), items: next, last, ..level };
+        let (bound, rest) = (bound + 1, AtomicUsize::new(next.len()));
+        Some(Level { bound, items: next, rest, prefixes, last: self.is_last(bound, taken) })
     }
-    Ok(())
 }

@@ -9,7 +9,7 @@
 
 use preempt_system::{Choice, System, ThreadSet};
 
-use super::depth_first::{Entered, Policy};
+use super::policy::{Entered, Policy};
 use super::trace::{ReductionStats, Trace};
 use crate::codec::save_fields;
 use crate::engine::execution::{Cut, Stop};

@@ -41,7 +41,7 @@
 use preempt_system::{Choice, System, ThreadId, Waits};
 
 use super::backtrack::inherit;
-use super::depth_first::{DepthFirst, Entered, Policy};
+use super::policy::{Entered, Policy, ReducedSearch};
 use super::trace::{ReductionStats, Trace};
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
@@ -84,8 +84,8 @@ pub fn budgeted_sleep_sets<S: System>(
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     config: Config,
-) -> DepthFirst<'_, S, BudgetedSleep> {
-    DepthFirst::new(cursor, config.dependence, BudgetedSleep(config))
+) -> ReducedSearch<'_, S, BudgetedSleep> {
+    ReducedSearch::new(cursor, config.dependence, BudgetedSleep(config))
 }
 
 /// Takes every step within the bound that does not sleep.

@@ -21,7 +21,7 @@
 //! The reductions by [transactions](cpc) are over states, and keep a table of their own.
 //!
 //! The others share `trace`, an execution with its happens-before graph under a chosen
-//! [`Dependence`], and `depth_first`, their loop: each of them is a policy that decides which steps
+//! [`Dependence`], and `policy`, which makes them depth-first searches: each of them decides which steps
 //! are taken.
 
 mod backtrack;
@@ -30,8 +30,8 @@ pub mod budgeted_sleep;
 pub mod cartesian;
 pub mod cb_por;
 pub mod cpc;
-mod depth_first;
 pub mod dpor;
+mod policy;
 pub mod sleep;
 mod trace;
 

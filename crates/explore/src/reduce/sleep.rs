@@ -32,7 +32,7 @@
 use preempt_system::{Choice, System, ThreadSet};
 
 use super::backtrack::{Backtrack, Backtracking};
-use super::depth_first::DepthFirst;
+use super::policy::ReducedSearch;
 use super::trace::{ReductionStats, Trace};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
@@ -51,8 +51,8 @@ pub fn sleep_sets<S: System>(
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,
-) -> DepthFirst<'_, S, Backtrack<Everyone>> {
-    DepthFirst::new(cursor, dependence, Backtrack(Everyone))
+) -> ReducedSearch<'_, S, Backtrack<Everyone>> {
+    ReducedSearch::new(cursor, dependence, Backtrack(Everyone))
 }
 
 /// Tries every thread.

@@ -52,7 +52,7 @@ pub use self::graph::PoGraph;
 use super::Dependence;
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{self, Ignore, Stop, Strategy, Visitor};
+use crate::engine::execution::{self, Ignore, ResumableSearch, Stop, Visitor};
 use crate::plan::Refusal;
 
 /// More PO graphs than these are not run.
@@ -157,7 +157,7 @@ impl<'b, 'c, S: System> Search<'b, 'c, S> {
     }
 }
 
-impl<S: System> Strategy<S> for Search<'_, '_, S> {
+impl<S: System> ResumableSearch<S> for Search<'_, '_, S> {
     fn start(&mut self, _: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
         Ok(())
     }

@@ -53,7 +53,7 @@ use super::Dependence;
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor, explore};
-use crate::reduce::depth_first::DepthFirst;
+use crate::reduce::policy::ReducedSearch;
 use name::{Exact, Name};
 pub(crate) use search::{Algorithm, Search};
 
@@ -149,11 +149,11 @@ fn run<S: System>(
 }
 
 fn count<S: System, N: Name>(
-    mut search: DepthFirst<'_, S, Search<S, N>>,
+    mut search: ReducedSearch<'_, S, Search<S, N>>,
     visitor: &mut impl Visitor<S>,
 ) -> Result<Counts, Stop<S::Need>> {
     explore(&mut search, visitor)?;
-    Ok(search.policy.counts(&search.stats))
+    Ok(search.places.policy.counts(&search.places.stats))
 }
 
 /// The search as a strategy, with fingerprints.
@@ -161,7 +161,7 @@ pub(crate) fn strategy<'c, S: System>(
     cursor: &'c mut Cursor<S>,
     config: &Config,
     algorithm: Algorithm,
-) -> DepthFirst<'c, S, Search<S, Fingerprint>> {
+) -> ReducedSearch<'c, S, Search<S, Fingerprint>> {
     named(cursor, config, algorithm)
 }
 
@@ -169,9 +169,9 @@ fn named<'c, S: System, N: Name>(
     cursor: &'c mut Cursor<S>,
     config: &Config,
     algorithm: Algorithm,
-) -> DepthFirst<'c, S, Search<S, N>> {
+) -> ReducedSearch<'c, S, Search<S, N>> {
     let search = Search::new(cursor.threads(), config, algorithm);
-    DepthFirst::new(cursor, config.dependence, search)
+    ReducedSearch::new(cursor, config.dependence, search)
 }
 
 impl Counts {

@@ -8,7 +8,7 @@ use super::name::Name;
 use super::{Config, Counts};
 use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::engine::sharded::Parts;
-use crate::reduce::depth_first::{Entered, Policy};
+use crate::reduce::policy::{Entered, Policy};
 use crate::reduce::trace::{ReductionStats, Trace};
 
 /// The paper's two algorithms.

@@ -51,7 +51,7 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
 use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
-use crate::reduce::depth_first::DepthFirst;
+use crate::reduce::policy::ReducedSearch;
 use crate::reduce::trace::{ReductionStats, Trace};
 
 /// Whether steps that were explored sleep.
@@ -74,7 +74,7 @@ pub fn flanagan_godefroid<S: System>(
     match sleep {
         Sleep::Never => strategy(cursor, dependence).run(visitor),
         Sleep::Incomplete => {
-            DepthFirst::new(cursor, dependence, Backtrack(LastRace::<true>)).run(visitor)
+            ReducedSearch::new(cursor, dependence, Backtrack(LastRace::<true>)).run(visitor)
         }
     }
 }
@@ -83,8 +83,8 @@ pub fn flanagan_godefroid<S: System>(
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,
-) -> DepthFirst<'_, S, Backtrack<LastRace<false>>> {
-    DepthFirst::new(cursor, dependence, Backtrack(LastRace))
+) -> ReducedSearch<'_, S, Backtrack<LastRace<false>>> {
+    ReducedSearch::new(cursor, dependence, Backtrack(LastRace))
 }
 
 /// Tries one thread, and more where the last race has to be reversed.

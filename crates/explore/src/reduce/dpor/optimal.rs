@@ -74,7 +74,7 @@ use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Cut, Stop, Visitor};
 use crate::plan::Dependence;
-use crate::reduce::depth_first::{DepthFirst, Entered, Policy};
+use crate::reduce::policy::{Entered, Policy, ReducedSearch};
 use crate::reduce::trace::{ReductionStats, Trace};
 
 /// The execution before one of its steps.
@@ -99,9 +99,9 @@ pub fn optimal<S: System>(
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,
-) -> DepthFirst<'_, S, WakeupTrees<S>> {
+) -> ReducedSearch<'_, S, WakeupTrees<S>> {
     let policy = WakeupTrees { reversals: Reversals::new(dependence), left: Vec::new() };
-    DepthFirst::new(cursor, dependence, policy)
+    ReducedSearch::new(cursor, dependence, policy)
 }
 
 /// Takes the steps that the wakeup trees prescribe, and where they prescribe none, all of one

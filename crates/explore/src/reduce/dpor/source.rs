@@ -52,7 +52,7 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
 use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
-use crate::reduce::depth_first::DepthFirst;
+use crate::reduce::policy::ReducedSearch;
 use crate::reduce::trace::{ReductionStats, Trace};
 
 /// Explores every trace once.
@@ -68,8 +68,8 @@ pub fn source<S: System>(
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,
-) -> DepthFirst<'_, S, Backtrack<SourceSets<S>>> {
-    DepthFirst::new(cursor, dependence, Backtrack(SourceSets(Reversals::new(dependence))))
+) -> ReducedSearch<'_, S, Backtrack<SourceSets<S>>> {
+    ReducedSearch::new(cursor, dependence, Backtrack(SourceSets(Reversals::new(dependence))))
 }
 
 /// Tries one thread, and more where races have to be reversed.

@@ -1,11 +1,12 @@
-//! The depth-first loop of the reductions: one [`Policy`] decides which steps to take.
+//! The reductions over executions as depth-first searches: a [`Policy`] decides which steps to take.
 
 use preempt_system::{Choice, System};
 
 use super::trace::{ReductionStats, Trace};
 use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Cut, Stop, Strategy, Visitor, explore, take_again};
+use crate::engine::depth_first::{self, DepthFirst, Next};
+use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor, explore, take_again};
 use crate::plan::Dependence;
 
 /// A new place, and why no step is taken there although some thread is enabled.
@@ -79,27 +80,26 @@ pub(crate) trait Policy<S: System> {
 }
 
 /// A reduction in progress.
-pub(crate) struct DepthFirst<'c, S: System, P: Policy<S>> {
+pub(crate) struct ReducedSearch<'c, S: System, P: Policy<S>> {
     trace: Trace<'c, S>,
-    pub(super) policy: P,
-    places: Vec<P::Place>,
-    pub(super) stats: ReductionStats,
-    /// The execution in which the search has paused, between [`Strategy::load`] and
-    /// [`Strategy::replay`].
+    pub(super) places: Places<S, P>,
+    /// The execution in which the search has paused, between [`ResumableSearch::load`] and
+    /// [`ResumableSearch::replay`].
     paused: Vec<Choice>,
 }
 
-impl<'c, S: System, P: Policy<S>> DepthFirst<'c, S, P> {
+/// The places of the current execution, and the policy.
+pub(crate) struct Places<S: System, P: Policy<S>> {
+    pub(super) policy: P,
+    list: Vec<P::Place>,
+    pub(super) stats: ReductionStats,
+}
+
+impl<'c, S: System, P: Policy<S>> ReducedSearch<'c, S, P> {
     /// Starts where the cursor stands, which must be the beginning of an execution.
     pub(super) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence, policy: P) -> Self {
-        let trace = Trace::new(cursor, dependence);
-        DepthFirst {
-            trace,
-            policy,
-            places: Vec::new(),
-            stats: ReductionStats::default(),
-            paused: Vec::new(),
-        }
+        let places = Places { policy, list: Vec::new(), stats: ReductionStats::default() };
+        ReducedSearch { trace: Trace::new(cursor, dependence), places, paused: Vec::new() }
     }
 
     /// Explores everything, without checkpoints.
@@ -108,23 +108,53 @@ impl<'c, S: System, P: Policy<S>> DepthFirst<'c, S, P> {
         visitor: &mut impl Visitor<S>,
     ) -> Result<ReductionStats, Stop<S::Need>> {
         explore(&mut self, visitor)?;
-        Ok(self.stats)
+        Ok(self.places.stats)
+    }
+}
+
+impl<'c, S: System, P: Policy<S>, V: Visitor<S>> DepthFirst<S, Trace<'c, S>, V> for Places<S, P> {
+    type Step = P::Arrival;
+
+    #[inline]
+    fn next(&mut self, trace: &mut Trace<'c, S>, _: &mut V) -> Next<P::Arrival, S::Need> {
+        let Places { policy, list, .. } = self;
+        while let Some(place) = list.last_mut() {
+            if let Some(next) = policy.next(trace, place) {
+                return Ok(Some(next));
+            }
+            let unfinished = P::unfinished(list);
+            while list.len() > unfinished {
+                let place = list.pop().expect("more places than stay");
+                policy.leave(trace, place, list.last_mut());
+            }
+            let len = list.len().saturating_sub(1);
+            trace.rewind(len);
+            policy.rewound(len);
+        }
+        Ok(None)
     }
 
-    fn enter(
+    #[inline]
+    fn taken(&mut self, trace: &Trace<'c, S>, visitor: &mut V) {
+        self.policy.stepped(trace);
+        visitor.holds(0, self.policy.bytes());
+    }
+
+    fn arrive(
         &mut self,
+        trace: &mut Trace<'c, S>,
         arrival: P::Arrival,
-        visitor: &mut impl Visitor<S>,
+        visitor: &mut V,
     ) -> Result<(), Stop<S::Need>> {
-        let DepthFirst { trace, policy, places, stats, .. } = self;
+        let Places { policy, list, stats } = self;
         stats.nodes += 1;
         let is_end = trace.cursor.enabled().is_empty();
         if is_end {
             stats.executions += 1;
             visitor.end(trace.cursor)?;
         }
-        let (place, cut) = policy.enter(trace, arrival, places, stats)?;
-        places.push(place);
+        let (place, cut) = policy.enter(trace, arrival, list, stats)?;
+        list.push(place);
         if let Some(why) = cut.filter(|_| !is_end) {
             stats.covered += u64::from(why == Cut::Covered);
             visitor.cut(trace.cursor, why)?;
@@ -133,54 +163,36 @@ impl<'c, S: System, P: Policy<S>> DepthFirst<'c, S, P> {
     }
 }
 
-impl<S: System, P: Policy<S>> Strategy<S> for DepthFirst<'_, S, P> {
+impl<S: System, P: Policy<S>> ResumableSearch<S> for ReducedSearch<'_, S, P> {
     fn start(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
-        self.enter(P::Arrival::default(), visitor)
+        self.places.arrive(&mut self.trace, P::Arrival::default(), visitor)
     }
 
     #[inline]
     fn advance(&mut self, visitor: &mut impl Visitor<S>) -> Result<bool, Stop<S::Need>> {
-        let DepthFirst { trace, policy, places, .. } = self;
-        let Some(place) = places.last_mut() else { return Ok(false) };
-        if let Some((choice, arrival)) = policy.next(trace, place) {
-            let failure = trace.step(choice)?;
-            policy.stepped(trace);
-            visitor.holds(0, policy.bytes());
-            visitor.step(trace.cursor, failure)?;
-            self.enter(arrival, visitor)?;
-            return Ok(true);
-        }
-        let unfinished = P::unfinished(places);
-        while places.len() > unfinished {
-            let place = places.pop().expect("more places than stay");
-            policy.leave(trace, place, places.last_mut());
-        }
-        let len = places.len().saturating_sub(1);
-        trace.rewind(len);
-        policy.rewound(len);
-        Ok(true)
+        depth_first::advance(&mut self.places, &mut self.trace, visitor)
     }
 
     fn is_cut_by_bound(&self) -> bool {
-        self.stats.bounded > 0
+        self.places.stats.bounded > 0
     }
 
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.trace.cursor.schedule().steps().to_vec());
-        to.put(&self.places);
-        to.put(&self.stats);
-        self.policy.save(to);
+        to.put(&self.places.list);
+        to.put(&self.places.stats);
+        self.places.policy.save(to);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        (self.paused, self.places, self.stats) = from.get()?;
-        self.policy.load(from)
+        (self.paused, self.places.list, self.places.stats) = from.get()?;
+        self.places.policy.load(from)
     }
 
     fn replay(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
         for choice in std::mem::take(&mut self.paused) {
             take_again(&mut self.trace, &[choice], visitor)?;
-            self.policy.stepped(&self.trace);
+            self.places.policy.stepped(&self.trace);
         }
         Ok(())
     }
