@@ -9,6 +9,7 @@ use preempt_explore::{Limits, Plan, Points, Reduction, Setting, StoreKind, Subje
 
 use crate::Refused;
 use crate::compare::Compare;
+use crate::flags::FlagsArgs;
 use crate::graph::GraphArgs;
 use crate::run::{ProgramArgs, RunArgs};
 use crate::search::{Models, Pick, SearchArgs, needs};
@@ -61,6 +62,9 @@ pub enum Command {
     /// Report what this machine and its compilers support of what executables need, and how to get
     /// the rest
     Doctor,
+    /// Print the flags with which a compiler makes atomic operations visible to `preempt run`, as in
+    /// `gcc $(preempt flags gcc) program.c`
+    Flags(FlagsArgs),
 }
 
 /// The model that a command is about.

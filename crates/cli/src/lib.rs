@@ -12,6 +12,7 @@ mod checkpoint;
 mod choice;
 mod compare;
 mod doctor;
+mod flags;
 mod graph;
 mod input;
 mod output;
@@ -103,6 +104,7 @@ pub fn preempt() -> ExitCode {
             Command::Graph(args) => graph::run(&args),
             Command::Strategies => strategies::run(),
             Command::Doctor => doctor::run(),
+            Command::Flags(args) => flags::run(&args),
         },
     )
 }

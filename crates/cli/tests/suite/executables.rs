@@ -128,3 +128,32 @@ fn the_doctor_tries_what_executables_need() {
         assert!(row(optional).starts_with("ok ") || advised, "{report}");
     }
 }
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn flags_make_atomic_operations_visible() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flags");
+    let dir = folder.to_str().expect("the path is text");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/native/instrumented");
+    for (compiler, source) in [("gcc", "atomic_lost_update.c"), ("rustc", "atomic_counter.rs")] {
+        let (code, flags, _) = preempt(&["flags", compiler, "--dir", dir]);
+        assert_eq!(code, Some(0), "{compiler}");
+        let out = folder.join(compiler);
+        let status = Command::new(compiler)
+            .current_dir(&corpus)
+            .args(flags.split_whitespace())
+            .args(["-g", source, "-o"])
+            .arg(&out)
+            .status()
+            .expect("the compiler can be started");
+        assert!(status.success(), "{compiler} {flags}");
+        let program = out.to_str().expect("the path is text");
+        let (code, report, _) = preempt(&["run", "--quiet", "--", program]);
+        assert_eq!(code, Some(1), "{compiler}: {report}");
+        assert!(report.contains("visible   atomic operations"), "{compiler}: {report}");
+        assert!(report.contains("1 preemption; minimal"), "{compiler}: {report}");
+    }
+    let (code, _, error) = preempt(&["flags", "gcc", "--dir", "a b"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("choose another directory"), "{error}");
+}
