@@ -165,4 +165,19 @@ mod tests {
         assert_eq!(rows.push(None), second);
         assert_eq!(rows.time(second, near), 0);
     }
+
+    #[test]
+    fn rows_of_every_length_are_copied() {
+        let mut rows = ClockTable::default();
+        // The thread is the first that does not fit into a row of one group, of two, of three.
+        for (group, thread) in [0, LANES, 2 * LANES].map(ThreadId::new).into_iter().enumerate() {
+            let original = rows.push(None);
+            rows.set(thread, 7);
+            let copy = rows.push(Some(original));
+            rows.set(ThreadId::new(1), 3);
+            let times = [original, copy]
+                .map(|row| [thread, ThreadId::new(1)].map(|thread| rows.time(row, thread)));
+            assert_eq!(times, [[7, 0], [7, 3]], "{} groups", group + 1);
+        }
+    }
 }

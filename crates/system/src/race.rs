@@ -357,6 +357,62 @@ mod tests {
     }
 
     #[test]
+    fn an_object_passes_on_what_was_released_to_every_thread_that_acquires_it() {
+        let third = ThreadId::new(2);
+        type Operation = fn(&mut RaceDetector<()>, ThreadId);
+        let pairs: [(Operation, Operation); 6] = [
+            (|d, by| d.release(by, FLAG), |d, by| d.acquire(by, FLAG)),
+            (|d, by| d.release(by, FLAG), |d, by| d.acquire_exclusive(by, FLAG)),
+            (|d, by| d.release_shared(by, FLAG), |d, by| d.acquire_exclusive(by, FLAG)),
+            (|d, by| d.release(by, FLAG), |d, by| d.update(by, FLAG, Ordering::Acquire)),
+            (|d, by| d.update(by, FLAG, Ordering::Release), |d, by| d.acquire(by, FLAG)),
+            (
+                |d, by| d.update(by, FLAG, Ordering::AcqRel),
+                |d, by| d.load(by, FLAG, Ordering::Acquire),
+            ),
+        ];
+        for (nth, (release, acquire)) in pairs.into_iter().enumerate() {
+            assert!(races(|d| release(d, ONE), |_| ()), "pair {nth}: nothing was acquired");
+            assert!(!races(|d| release(d, ONE), |d| acquire(d, OTHER)), "pair {nth}");
+            let after_third = |d: &mut RaceDetector<()>| {
+                acquire(d, third);
+                acquire(d, OTHER);
+            };
+            assert!(!races(|d| release(d, ONE), after_third), "pair {nth}: acquired twice");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_published_orders_those_who_join_it() {
+        let mut detector = RaceDetector::new();
+        let variable = detector.variable();
+        detector.record(ONE, variable, Access::Write, ());
+        let clock = detector.publish(ONE);
+        assert!(detector.conflicts(OTHER, variable, Access::Read).next().is_some());
+        detector.join(OTHER, &clock);
+        assert!(detector.conflicts(OTHER, variable, Access::Read).next().is_none());
+    }
+
+    #[test]
+    fn what_a_child_does_is_not_ordered_before_its_parent() {
+        let mut detector = RaceDetector::new();
+        let variable = detector.variable();
+        detector.fork(ONE, OTHER);
+        detector.record(OTHER, variable, Access::Write, ());
+        assert!(detector.conflicts(ONE, variable, Access::Write).next().is_some());
+    }
+
+    #[test]
+    fn the_last_read_of_a_thread_replaces_its_earlier_ones() {
+        let mut detector = RaceDetector::new();
+        let variable = detector.variable();
+        for (thread, about) in [(ONE, 1), (OTHER, 2), (ONE, 3)] {
+            detector.record(thread, variable, Access::Read, about);
+        }
+        assert_eq!(detector.last_accesses(variable).collect::<Vec<_>>(), [(OTHER, 2), (ONE, 3)]);
+    }
+
+    #[test]
     fn a_child_comes_after_its_start_and_a_write_conflicts_with_all_reads() {
         let mut detector = RaceDetector::new();
         let variable = detector.variable();
