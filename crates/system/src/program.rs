@@ -91,6 +91,12 @@ pub trait System {
         false
     }
 
+    /// Whether the execution ends here although threads could step: it has as many steps as the
+    /// front end allows. Its last step failed for that reason.
+    fn is_cut(&self) -> bool {
+        false
+    }
+
     /// Returns to the point where the execution had `len` steps.
     fn rewind(&mut self, len: usize);
 

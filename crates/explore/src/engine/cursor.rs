@@ -487,10 +487,15 @@ impl<S: System> Cursor<S> {
         self.vacant = noted(self.vacant, Status::Vacant);
     }
 
-    /// The threads that can move. If all of them are held back, they get their turns one after the
-    /// other, until every one has had [`System::livelock_rounds`] turns in vain.
+    /// The threads that can move: none if the execution is [cut](System::is_cut). A search that
+    /// keeps going after failures would otherwise follow an endless execution forever. If all threads
+    /// are held back, they get their turns one after the other, until every one has had
+    /// [`System::livelock_rounds`] turns in vain.
     #[inline]
     fn count_enabled(&self) -> ThreadSet {
+        if self.system.is_cut() {
+            return ThreadSet::EMPTY;
+        }
         if !self.ready.is_empty() || self.held.is_empty() {
             return self.ready;
         }

@@ -367,6 +367,14 @@ impl System for Execution<'_> {
         self.failure.as_deref()
     }
 
+    fn has_failed(&self) -> bool {
+        self.is_cut()
+    }
+
+    fn is_cut(&self) -> bool {
+        self.path.len() >= self.read().options.max_steps
+    }
+
     fn rewind(&mut self, len: usize) {
         self.path.truncate(len);
         self.visited.rewind(len);

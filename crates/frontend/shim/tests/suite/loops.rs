@@ -5,7 +5,7 @@ use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::Mutex as Real;
 
 use preempt::sync::{Arc, Condvar, Mutex, RwLock};
-use preempt::{Check, Count, Order, Outcome, thread};
+use preempt::{Check, Count, FailureKind, Order, Outcome, thread};
 
 fn fails(outcome: &Outcome) -> bool {
     !outcome.findings.is_empty()
@@ -252,5 +252,22 @@ fn a_walk_that_forgets_draws_the_same_executions() {
         let (forgets, keeps) = (draw(Count::Executions), draw(Count::Traces));
         assert!(forgets.2 > 0 && forgets.0 > 0, "{order:?}: some fail, others do not");
         assert_eq!(forgets, keeps, "{order:?}");
+    }
+}
+
+/// The execution ends at its limit, also if the search goes on after a failure.
+#[test]
+fn a_search_that_keeps_going_leaves_an_execution_at_its_step_limit() {
+    for check in [Check::new(), Check::new().unbounded(), Check::new().order(Order::Random).runs(3)]
+    {
+        let outcome = check.keep_going().max_steps(60).run(|| {
+            let n = AtomicUsize::new(0);
+            loop {
+                n.fetch_add(1, SeqCst);
+            }
+        });
+        let [finding] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+        assert_eq!(finding.failure.kind, FailureKind::StepLimit);
+        assert_eq!(finding.schedule.steps().len(), 60);
     }
 }
