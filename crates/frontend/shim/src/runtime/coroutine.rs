@@ -20,6 +20,14 @@ pub(crate) type Job = Box<dyn FnOnce()>;
 
 type Thread = Coroutine<(), (), (), DefaultStack>;
 
+/// The bytes at the base of a stack that belong to the coroutine: where it returns to, and the stack
+/// pointer of the code that resumed it last. The latter is not a part of the thread's state. It
+/// depends on the function that resumed the thread: one that takes a step, or one that repeats the
+/// steps of a path. If it counted, the number of steps after which an execution is seen to repeat
+/// itself would depend on what was executed before, and a livelock might not be found again when its
+/// schedule is replayed.
+const LINK: usize = 2 * size_of::<u64>();
+
 /// How much of a stack is cleaned, at most.
 const CLEANED: usize = 64 << 10;
 
@@ -134,9 +142,9 @@ impl Coroutines {
 }
 
 impl Slot {
-    /// Adds the stack above `top` to `mixer`.
+    /// Adds the stack above `top` to `mixer`, without the words of the coroutine itself.
     fn absorb_stack(&self, top: usize, mixer: &mut Mixer) {
-        for address in (top..self.base).step_by(size_of::<u64>()) {
+        for address in (top..self.base - LINK).step_by(size_of::<u64>()) {
             // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile,
             // since the memory may be uninitialised.
             mixer.absorb(unsafe {

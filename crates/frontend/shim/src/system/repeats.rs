@@ -140,9 +140,9 @@ impl Execution<'_> {
                 continue;
             }
             mixer.absorb(threads[slot].drawn);
-            recording
-                .history(thread)
-                .outcomes()
+            // While steps are repeated, the history goes on beyond this state.
+            let done = recording.state().count(slot);
+            recording.history(thread).outcomes()[..done]
                 .iter()
                 .rev()
                 .take(results)

@@ -271,3 +271,26 @@ fn a_search_that_keeps_going_leaves_an_execution_at_its_step_limit() {
         assert_eq!(finding.schedule.steps().len(), 60);
     }
 }
+
+/// Whether a thread is followed ahead, and so executed again, depends on what is remembered of
+/// other executions. After how many steps it is seen to repeat itself must not: a livelock that
+/// does not show when its schedule is replayed would be reported as nondeterminism.
+#[test]
+fn a_livelock_is_found_after_the_same_steps_in_every_execution() {
+    let outcome = Check::new().order(Order::Random).runs(5).keep_going().run(|| {
+        let n = AtomicUsize::new(0);
+        let mut rounds = Box::new(0);
+        while n.load(SeqCst) == 0 && *rounds < 104 {
+            *std::hint::black_box(&mut *rounds) += 1;
+        }
+        while n.load(SeqCst) == 0 {
+            thread::yield_now();
+        }
+    });
+    let kinds: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.kind).collect();
+    let expected = match cfg!(all(feature = "allocator", target_arch = "x86_64")) {
+        true => FailureKind::Livelock,
+        false => FailureKind::StepLimit,
+    };
+    assert_eq!(kinds, [expected], "{:?}", outcome.findings);
+}
