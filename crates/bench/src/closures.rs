@@ -16,19 +16,20 @@ use preempt_closures::many::{self, Report};
 /// The time limit of one program, with all strategies.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The sums: programs, skipped programs, verdicts, trace counts, unfinished searches, executions of
-/// the reference.
-type Sums = [u64; 6];
+/// The sums: programs, skipped programs, verdicts, trace counts, unfinished searches, searches with
+/// an assumption, executions of the reference.
+type Sums = [u64; 7];
 
 fn sums(report: &Report) -> Sums {
-    let Report { programs, passed_over, verdicts, traces, unfinished, executions, .. } = *report;
-    [programs, passed_over, verdicts, traces, unfinished, executions]
+    let Report { programs, passed_over, verdicts, traces, unfinished, assumed, executions, .. } =
+        *report;
+    [programs, passed_over, verdicts, traces, unfinished, assumed, executions]
 }
 
 /// Compares `programs` programs from `seed` on. Returns whether all agree.
 pub fn many(programs: u64, seed: u64) -> Result<bool> {
     let (mut next, end) = (seed, seed + programs);
-    let (mut total, mut wrong): (Sums, u64) = ([0; 6], 0);
+    let (mut total, mut wrong): (Sums, u64) = ([0; 7], 0);
     while next < end {
         let ended = follow(next, end)?;
         total.iter_mut().zip(ended.sums).for_each(|(total, sum)| *total += sum);
@@ -40,12 +41,15 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
             next = seed + 1;
         }
     }
-    let [compared, passed_over, verdicts, traces, unfinished, executions] = total;
+    let [compared, passed_over, verdicts, traces, unfinished, assumed, executions] = total;
     println!(
         "{programs} programs from seed {seed}: {compared} compared, {passed_over} passed over"
     );
     println!("{executions} executions of the reference");
-    println!("{verdicts} verdicts, {traces} trace counts, {unfinished} unfinished searches");
+    println!(
+        "{verdicts} verdicts, {traces} trace counts, {unfinished} unfinished searches, \
+         {assumed} with an assumption"
+    );
     println!("{wrong} disagreements");
     Ok(wrong == 0)
 }
@@ -70,7 +74,7 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
     std::thread::spawn(move || {
         BufReader::new(output).lines().map_while(Result::ok).for_each(|line| _ = sender.send(line));
     });
-    let mut ended = Ended { sums: [0; 6], wrong: 0, died: None };
+    let mut ended = Ended { sums: [0; 7], wrong: 0, died: None };
     let mut at = from;
     let silent = loop {
         let line = match lines.recv_timeout(PATIENCE) {
@@ -83,7 +87,7 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
             Some(("sums", numbers)) => {
                 let numbers =
                     numbers.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
-                ended.sums = numbers.try_into().ok().context("there are six sums")?;
+                ended.sums = numbers.try_into().ok().context("there are seven sums")?;
             }
             Some(("wrong", first)) => {
                 ended.wrong += 1;

@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::program::{ATOMICS, AtomicOp, Ordering, Program, Statement, Wait};
+use crate::program::{
+    ATOMICS, AtomicOp, Counter, LOOKED_AHEAD, Ordering, Program, Statement, Wait,
+};
 use crate::random::Random;
 
 /// All constructs, for measuring coverage: see [`Statement::construct`].
-pub const CONSTRUCTS: [&str; 66] = [
+pub const CONSTRUCTS: [&str; 70] = [
     "load",
     "store",
     "swap",
@@ -58,6 +60,10 @@ pub const CONSTRUCTS: [&str; 66] = [
     "yield loop that counts",
     "yield loop that takes a flag",
     "yield loop that takes a lock",
+    "loop without a yield",
+    "loop without a yield that allocates",
+    "loop that ends by itself",
+    "long loop that ends by itself",
     "future that polls itself",
     "repeat",
     "panic",
@@ -95,6 +101,7 @@ enum Theme {
     Lifetimes,
     Cells,
     Loops,
+    Polls,
     Panics,
     Onces,
     Channel,
@@ -106,7 +113,7 @@ enum Theme {
 
 /// Some themes are listed several times: races between plain accesses, and unwinding, need many
 /// programs.
-const THEMES: [Theme; 18] = [
+const THEMES: [Theme; 19] = [
     Theme::Cells,
     Theme::Cells,
     Theme::Panics,
@@ -118,6 +125,7 @@ const THEMES: [Theme; 18] = [
     Theme::Lifetimes,
     Theme::Cells,
     Theme::Loops,
+    Theme::Polls,
     Theme::Panics,
     Theme::Onces,
     Theme::Channel,
@@ -353,6 +361,14 @@ impl Generator {
                 4 => Statement::Repeat(3, self.inner()),
                 _ => Statement::Atomic(self.two(), AtomicOp::Store(1), Ordering::SeqCst),
             },
+            Theme::Polls => match self.random.below(6) {
+                0..=2 => self.poll(),
+                3 => Statement::WaitFor(
+                    self.two(),
+                    *self.random.pick(&[Wait::Bare, Wait::Bare, Wait::Allocating]),
+                ),
+                _ => Statement::Atomic(self.two(), AtomicOp::Store(1), Ordering::SeqCst),
+            },
             Theme::Panics if self.inside.calm => self.access(),
             Theme::Panics => match self.random.below(6) {
                 0 | 1 if self.inside.caught || self.random.percent(30) => {
@@ -398,6 +414,13 @@ impl Generator {
                 _ => Statement::WaitFor(self.two(), Wait::Future),
             },
         }
+    }
+
+    /// A loop without a yield that ends by itself: at once, while the library follows it, or later.
+    fn poll(&mut self) -> Statement {
+        let rounds = *self.random.pick(&[2, 5, 8, LOOKED_AHEAD / 4, LOOKED_AHEAD + 30]);
+        let counter = *self.random.pick(&[Counter::Stack, Counter::Heap, Counter::Local]);
+        Statement::Poll { atomic: self.two(), rounds, counter }
     }
 
     fn access(&mut self) -> Statement {

@@ -21,6 +21,8 @@ pub struct Report {
     pub traces: u64,
     /// The number of strategies that reached a limit or refused a program.
     pub unfinished: u64,
+    /// The number of strategies that assumed that a loop does not end by itself.
+    pub assumed: u64,
     /// The number of executions of the reference.
     pub executions: u64,
     /// The occurrences of each construct in the compared programs.
@@ -49,6 +51,7 @@ pub fn run(seeds: std::ops::Range<u64>, mut progress: impl FnMut(u64, &Report)) 
                 report.verdicts += compared.verdicts;
                 report.traces += compared.traces;
                 report.unfinished += compared.unfinished;
+                report.assumed += compared.assumed;
                 report.executions += compared.summary.executions;
                 for (construct, times) in constructs {
                     *report.constructs.entry(construct).or_default() += times;
@@ -72,8 +75,8 @@ impl fmt::Display for Report {
         writeln!(f, "{} executions of the reference", self.executions)?;
         writeln!(
             f,
-            "{} verdicts, {} trace counts, {} unfinished",
-            self.verdicts, self.traces, self.unfinished
+            "{} verdicts, {} trace counts, {} unfinished, {} with an assumption",
+            self.verdicts, self.traces, self.unfinished, self.assumed
         )?;
         let list = |counts: &mut dyn Iterator<Item = (&str, u64)>| {
             counts.fold(String::new(), |mut text, (name, times)| {

@@ -18,6 +18,9 @@ pub const ATOMICS: usize = 5;
 /// The number of objects of every other kind that exists more than once.
 pub const PAIR: usize = 2;
 
+/// The number of iterations for which the library follows a loop that seems to spin.
+pub const LOOKED_AHEAD: u32 = 100;
+
 /// The memory ordering of an operation on an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
@@ -69,6 +72,10 @@ pub enum Wait {
     Spin,
     /// `yield_now` after every load.
     Yield,
+    /// Loads and nothing else.
+    Bare,
+    /// Every iteration allocates memory and frees it again, without a yield.
+    Allocating,
     /// Every iteration increments an atomic that no thread reads, then yields.
     Counting,
     /// Every iteration sets and clears a flag of the thread's own, then yields.
@@ -77,6 +84,17 @@ pub enum Wait {
     Locked,
     /// A future that wakes itself when it is not ready.
     Future,
+}
+
+/// Where a loop counts its iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// On the stack of its thread.
+    Stack,
+    /// In a box.
+    Heap,
+    /// In a variable of the thread.
+    Local,
 }
 
 /// One statement. The values that a thread observes are appended to its list.
@@ -147,6 +165,16 @@ pub enum Statement {
     YieldNow,
     /// Waits until an atomic is not 0.
     WaitFor(usize, Wait),
+    /// Loads an atomic, without a yield, until it is not 0 or `rounds` loads were made; observes how
+    /// many were made, and the last value.
+    Poll {
+        /// The atomic to load.
+        atomic: usize,
+        /// The maximum number of loads.
+        rounds: u32,
+        /// Where the loads are counted.
+        counter: Counter,
+    },
     /// Executes a block `n` times.
     Repeat(u32, Vec<Statement>),
     /// Panics if an atomic has this value.
@@ -265,11 +293,15 @@ impl Statement {
             S::WaitFor(_, wait) => match wait {
                 Wait::Spin => "spin loop",
                 Wait::Yield => "yield loop",
+                Wait::Bare => "loop without a yield",
+                Wait::Allocating => "loop without a yield that allocates",
                 Wait::Counting => "yield loop that counts",
                 Wait::Flag => "yield loop that takes a flag",
                 Wait::Locked => "yield loop that takes a lock",
                 Wait::Future => "future that polls itself",
             },
+            S::Poll { rounds: ..=LOOKED_AHEAD, .. } => "loop that ends by itself",
+            S::Poll { .. } => "long loop that ends by itself",
             S::Repeat(..) => "repeat",
             S::PanicIf(..) => "panic",
             S::Catch(_) => "catch_unwind",

@@ -124,6 +124,11 @@ fn simpler(block: &[Statement]) -> Vec<Vec<Statement>> {
     for (at, statement) in block.iter().enumerate() {
         let with = |middle: &[Statement]| [&block[..at], middle, &block[at + 1..]].concat();
         all.push(with(&[]));
+        if let Statement::Poll { atomic, rounds: rounds @ 2.., counter } = *statement {
+            for rounds in [rounds / 2, rounds - 1] {
+                all.push(with(&[Statement::Poll { atomic, rounds, counter }]));
+            }
+        }
         let Some(inner) = statement.blocks() else { continue };
         all.push(with(inner));
         if let Statement::Repeat(times @ 2.., inner) = statement {

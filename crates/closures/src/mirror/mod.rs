@@ -20,7 +20,7 @@ use preempt::sync::mpsc::{Receiver, TryRecvError};
 use preempt::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockWriteGuard, TryLockError};
 use preempt::thread;
 
-use self::loops::wait_for;
+use self::loops::{poll, wait_for};
 use self::shared::{End, Kit, Node, Shared, free, kits, started_by};
 use crate::program::{AtomicOp, Ordering, Program, Statement};
 
@@ -267,6 +267,11 @@ impl Thread<'_> {
             }
             S::YieldNow => thread::yield_now(),
             S::WaitFor(at, wait) => wait_for(&shared, shared.atomic(at), wait),
+            S::Poll { atomic, rounds, counter } => {
+                let (count, value) = poll(shared.atomic(atomic), rounds, counter);
+                self.see(count.into());
+                self.see(value);
+            }
             S::Repeat(times, ref block) => (0..times).for_each(|_| self.block(block)),
             S::PanicIf(at, value) => {
                 assert!(shared.atomic(at).load(SeqCst) != value, "the program panics")

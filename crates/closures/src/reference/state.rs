@@ -415,6 +415,6 @@ impl State {
     pub fn waits_busily(&self) -> bool {
         self.next
             .iter()
-            .any(|next| matches!(next, Some(Next::At(Op::Await(_, wait))) if !matches!(wait, Wait::Spin | Wait::Yield)))
+            .any(|next| matches!(next, Some(Next::At(Op::Await(_, wait))) if !matches!(wait, Wait::Spin | Wait::Yield | Wait::Bare | Wait::Allocating)))
     }
 }

@@ -330,6 +330,15 @@ impl Thread<'_> {
             }
             S::YieldNow | S::SelfWaking(_) => Ok(()),
             S::WaitFor(atomic, wait) => self.ask(Op::Await(atomic, wait)).map(drop),
+            S::Poll { atomic, rounds, .. } => {
+                let (mut count, mut value) = (0, 0);
+                while value == 0 && count < rounds {
+                    value = self.ask(Op::Atomic(atomic, AtomicOp::Load, Ordering::SeqCst))?;
+                    count += 1;
+                }
+                self.seen.extend([count.into(), value]);
+                Ok(())
+            }
             S::Repeat(times, ref block) => (0..times).try_for_each(|_| self.block(block)),
             S::PanicIf(atomic, value) => {
                 let found = self.ask(Op::Atomic(atomic, AtomicOp::Load, Ordering::SeqCst))?;
