@@ -203,6 +203,10 @@ impl Parser<'_> {
                 "there is no `->` in expressions",
                 "a dot follows a pointer too: `p.f` is `(*p).f`".to_owned(),
             ),
+            Punct::ColonColon if text == "do" => (
+                "there is no `do … od`",
+                "write `loop { … }` with `if` or `choose` inside; `await` the guards before choosing".to_owned(),
+            ),
             Punct::ColonColon => (
                 "there is no `::`",
                 "write variants without the name of the enum: `Red`, not `Light::Red`".to_owned(),
@@ -285,6 +289,13 @@ impl Parser<'_> {
             && self.binds(2)
         {
             return self.quantifier();
+        }
+        let quantifies = self.is_ahead(1, TokenKind::Name)
+            || self.is_ahead(1, Punct::OpenParen) && self.binds(2);
+        if let Some(ours) = hints::foreign_quantifier(word).filter(|_| quantifies) {
+            let message = format!("`{word}` is not a quantifier");
+            let diagnostic = Diagnostic::new(self.token().span, message);
+            return Err(self.report(diagnostic.hint(format!("write `{ours}(i in 0..3: e)`"))));
         }
         let name = self.name("a variable")?;
         if self.is(Punct::OpenParen) {

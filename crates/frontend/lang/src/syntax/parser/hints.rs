@@ -99,14 +99,26 @@ pub(super) fn item_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
         "chan" => {
             (Some(Keyword::Channel), "a channel is declared with `channel`: `channel(4, int) c;`")
         }
-        "property" | "always" | "ltl" | "safety" => {
-            (None, "what must hold in every state is declared with `invariant`")
+        "property" | "always" | "safety" => {
+            (None, "properties of states are declared with `invariant`; there are no others")
+        }
+        "ltl" | "temporal" | "liveness" | "eventually" => {
+            (None, "liveness is not supported; properties of states are declared with `invariant`")
         }
         "import" | "use" | "include" => (None, "a model is one file"),
         "define" => (None, "a constant is declared with `const`: `const N = 3;`"),
         "pub" | "public" | "private" | "extern" => {
             (None, "leave it out: every name is known in the whole file")
         }
+        _ => return None,
+    })
+}
+
+/// The quantifier that a word of other languages stands for.
+pub(super) fn foreign_quantifier(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "forall" | "for_all" | "every" => "all",
+        "exists" | "some" => "any",
         _ => return None,
     })
 }
