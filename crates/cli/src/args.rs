@@ -2,18 +2,18 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use preempt_explore::{Limits, Plan, Points, Reduction, Setting, StoreKind, Subject, Term};
 
 use crate::Refused;
+use crate::checkpoint::CheckpointArgs;
 use crate::compare::Compare;
 use crate::flags::FlagsArgs;
 use crate::graph::GraphArgs;
 use crate::run::{ProgramArgs, RunArgs};
 use crate::search::{Models, Pick, SearchArgs, needs};
-use crate::values::{self, seconds, setting, size, whole};
+use crate::values::{self, setting, size, whole};
 
 /// A model checker for concurrent programs: explores the interleavings of a model's threads, and
 /// reports a failing schedule that can be replayed, or what it verified.
@@ -99,26 +99,11 @@ pub struct Check {
     /// Size of the bitstate array [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Search")]
     pub bitstate_size: Option<usize>,
-    /// Number of worker threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>)]
-    #[arg(help_heading = "Search")]
-    pub jobs: usize,
-    /// With --jobs, report whichever error is found first, instead of searching again with one
-    /// worker for a report that is the same for every number of workers
-    #[arg(long, help_heading = "Search")]
-    pub first: bool,
     /// Stop after N states
     #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = "Limits")]
     pub states: Option<u64>,
-    /// Write checkpoints to this file
-    #[arg(long, value_name = "FILE", help_heading = "Checkpoints")]
-    pub checkpoint: Option<PathBuf>,
-    /// Seconds between two checkpoints; more if writing one takes long [default: 5]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Checkpoints")]
-    pub checkpoint_every: Option<Duration>,
-    /// Resume from a checkpoint, with the same model and the same options
-    #[arg(long, value_name = "FILE", help_heading = "Checkpoints")]
-    pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub checkpoints: CheckpointArgs,
 }
 
 #[derive(Debug, Args)]
@@ -199,9 +184,7 @@ impl Check {
         let limits = Limits { states: self.states, ..self.search.limits() };
         let plan = Plan {
             store,
-            jobs: self.jobs,
             limits,
-            first: self.first,
             promote: self.promote,
             points: match self.points {
                 PointsArg::All => Points::All,

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use preempt_explore::portfolio::{Portfolio, PortfolioOutcome};
-use preempt_explore::{Outcome, Refusal, memory};
+use preempt_explore::{Outcome, Refusal, memory, program_hash};
 use preempt_machine::Machine;
 use preempt_report::{
     CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
@@ -43,7 +43,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(path) = &args.search.html {
         output::writable(path, "the page")?;
     }
-    let mut checkpointing = Checkpointing::of(args)?;
+    let mut checkpointing = args.checkpoints.open(|| program(&args.model))?;
     let resumed = checkpointing.as_ref().is_some_and(Checkpointing::is_resuming);
     if let (Some(checkpointing), Some(scout)) = (&checkpointing, portfolio.scout())
         && checkpointing.is_resuming()
@@ -58,7 +58,9 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         Wish::Progress
     });
     let ran = portfolio.run(machine, |search, machine| match &mut checkpointing {
-        Some(checkpointing) => checkpointing.run(search, machine, &watcher),
+        Some(checkpointing) => {
+            checkpointing.run(|checkpoints| search.run_with(machine, &watcher, checkpoints))
+        }
         None => Ok(search.run(machine, &watcher)),
     })?;
     let PortfolioOutcome { mut outcome, model: machine, search, scouted } = ran;
@@ -99,6 +101,17 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     printed?;
     Ok(output::exit(Exit::of(outcome.verdict), saved))
+}
+
+/// The hash of a model and its settings.
+fn program(model: &ModelArgs) -> Result<u64, Refused> {
+    let mut texts = vec![input::read(&model.file)?];
+    // The order of `--set` options does not matter.
+    let mut settings: Vec<String> =
+        model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    settings.sort();
+    texts.extend(settings);
+    Ok(program_hash(texts))
 }
 
 /// The unreached lines, if the search was complete and not resumed.

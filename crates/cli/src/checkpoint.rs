@@ -1,16 +1,29 @@
 //! `--checkpoint` and `--resume`: opens and writes checkpoint files.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use preempt_explore::program_hash;
-use preempt_explore::{Checkpoints, Limit, Observer, Outcome, Plan, Saved, Search};
-use preempt_machine::Machine;
+use clap::Args;
+use preempt_explore::{Checkpoints, Limit, Outcome, Plan, Refusal, Saved};
 use preempt_report::checkpoint::{self, CheckpointFile, INTERVAL, Unopened};
 
-use crate::args::Check;
 use crate::terms::Flags;
+use crate::values::seconds;
 use crate::{Refused, input, output, screen};
+
+#[derive(Debug, Args)]
+pub struct CheckpointArgs {
+    /// Write checkpoints to this file
+    #[arg(long, value_name = "FILE", help_heading = "Checkpoints")]
+    pub checkpoint: Option<PathBuf>,
+    /// Seconds between two checkpoints; more if writing one takes long [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Checkpoints")]
+    pub checkpoint_every: Option<Duration>,
+    /// Resume from a checkpoint, with the same program and the same options
+    #[arg(long, value_name = "FILE", help_heading = "Checkpoints")]
+    pub resume: Option<PathBuf>,
+}
 
 /// The checkpoints of one command.
 pub struct Checkpointing {
@@ -19,35 +32,31 @@ pub struct Checkpointing {
     saved: Option<Saved>,
 }
 
-impl Checkpointing {
-    /// Opens the checkpoint to resume. `None` without `--checkpoint` and `--resume`.
-    pub fn of(args: &Check) -> Result<Option<Checkpointing>, Refused> {
-        if args.checkpoint.is_none() && args.checkpoint_every.is_some() {
+impl CheckpointArgs {
+    /// Opens the checkpoint to resume. `None` without `--checkpoint` and `--resume`. `program` is
+    /// the hash of the program that is searched.
+    pub fn open(
+        &self,
+        program: impl FnOnce() -> Result<u64, Refused>,
+    ) -> Result<Option<Checkpointing>, Refused> {
+        if self.checkpoint.is_none() && self.checkpoint_every.is_some() {
             let why = "--checkpoint-every needs --checkpoint";
             return Err(Refused::because(why));
         }
-        if args.checkpoint.is_none() && args.resume.is_none() {
+        if self.checkpoint.is_none() && self.resume.is_none() {
             return Ok(None);
         }
-        let mut texts = vec![input::read(&args.model.file)?];
-        // The order of `--set` options does not matter.
-        let mut settings: Vec<String> =
-            args.model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        settings.sort();
-        texts.extend(settings);
-        let saved = args.resume.as_deref().map(open).transpose()?;
-        if let Some(path) = &args.checkpoint {
+        let saved = self.resume.as_deref().map(open).transpose()?;
+        if let Some(path) = &self.checkpoint {
             output::writable(path, "checkpoints")?;
         }
-        let interval = args.checkpoint_every.unwrap_or(INTERVAL);
-        let file = args.checkpoint.clone().map(|path| CheckpointFile::new(path, interval));
-        Ok(Some(Checkpointing {
-            program: program_hash(texts.iter().map(String::as_str)),
-            file,
-            saved,
-        }))
+        let interval = self.checkpoint_every.unwrap_or(INTERVAL);
+        let file = self.checkpoint.clone().map(|path| CheckpointFile::new(path, interval));
+        Ok(Some(Checkpointing { program: program()?, file, saved }))
     }
+}
 
+impl Checkpointing {
     /// Whether the checkpoint belongs to a search by this plan.
     pub fn resumes(&self, plan: &Plan) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.fits(self.program, plan).is_ok())
@@ -59,12 +68,10 @@ impl Checkpointing {
     }
 
     /// Runs a search, from the checkpoint if there is one that was not resumed yet.
-    pub fn run(
+    pub fn run<R>(
         &mut self,
-        search: &Search,
-        machine: Machine,
-        observer: &dyn Observer,
-    ) -> Result<(Outcome, Machine), Refused> {
+        run: impl FnOnce(Checkpoints<'_>) -> Result<R, Refusal>,
+    ) -> Result<R, Refused> {
         let checkpoints = match &self.file {
             Some(file) => Checkpoints::of(self.program, file),
             None => Checkpoints::of(self.program, &()),
@@ -73,9 +80,7 @@ impl Checkpointing {
             Some(saved) => checkpoints.resume(saved),
             None => checkpoints,
         };
-        search
-            .run_with(machine, observer, checkpoints)
-            .map_err(|refusal| Refused::by_engine(&refusal))
+        run(checkpoints).map_err(|refusal| Refused::by_engine(&refusal))
     }
 
     /// Prints the command that resumes the search, and errors of writing.
@@ -114,15 +119,43 @@ fn open(path: &Path) -> Result<Saved, Refused> {
 
 /// The command of this process, resuming from this checkpoint.
 fn resume_command(path: &Path) -> String {
-    let mut words = vec!["preempt".to_owned()];
-    let mut given = std::env::args().skip(1);
-    while let Some(word) = given.next() {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let path = path.display().to_string();
+    let words = ["preempt".to_owned()].into_iter().chain(resuming(&given, &path));
+    words.map(|word| input::quoted(&word)).collect::<Vec<_>>().join(" ")
+}
+
+/// These arguments with `--resume PATH` instead of another one. What follows `--` is a program with
+/// its own arguments.
+fn resuming(given: &[String], path: &str) -> Vec<String> {
+    let end = given.iter().position(|word| word == "--").unwrap_or(given.len());
+    let mut words = Vec::new();
+    let mut options = given[..end].iter();
+    while let Some(word) = options.next() {
         match word.as_str() {
-            "--resume" => drop(given.next()),
+            "--resume" => drop(options.next()),
             word if word.starts_with("--resume=") => {}
-            word => words.push(input::quoted(word)),
+            word => words.push(word.to_owned()),
         }
     }
-    words.extend(["--resume".to_owned(), input::quoted(&path.display().to_string())]);
-    words.join(" ")
+    words.extend(["--resume".to_owned(), path.to_owned()]);
+    words.extend_from_slice(&given[end..]);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_a_program_are_its_own() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        for (given, expected) in [
+            ("check a.pre", "check a.pre --resume c"),
+            ("check --resume=b a.pre", "check a.pre --resume c"),
+            ("run --resume b --jobs 2 -- p --resume x", "run --jobs 2 --resume c -- p --resume x"),
+        ] {
+            assert_eq!(resuming(&words(given), "c"), words(expected));
+        }
+    }
 }

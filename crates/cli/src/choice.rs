@@ -29,7 +29,7 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
             Reduction::None,
             "none: a reduction follows every execution to its end, and a depth is given",
         ),
-        _ if args.jobs > 1 && (executions || args.search.bound.is_some()) => of(
+        _ if args.search.jobs > 1 && (executions || args.search.bound.is_some()) => of(
             Reduction::None,
             "none: what a reduction skips depends on the executions before, and there are several workers",
         ),
@@ -47,7 +47,7 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
         (None, false)
             if args.search.no_deadlock
                 && !model.has_invariants()
-                && args.jobs == 1
+                && args.search.jobs == 1
                 && !args.search.order.is("bfs") =>
         {
             of(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use preempt_explore::{Outcome, Search, Subject};
+use preempt_explore::{Cache, Order, Outcome, Search, Subject};
 use preempt_native::narrate::{Told, tell};
 use preempt_native::{Executable, Harness, Native, source};
 use preempt_report::html::Page;
@@ -15,6 +15,7 @@ use preempt_report::text_report::row;
 use preempt_report::{CheckReport, Folding, Layout, ReplayCommand, ScheduleFile, Trace};
 use preempt_system::{Failure, FailureKind};
 
+use crate::checkpoint::CheckpointArgs;
 use crate::progress::{Watcher, Wish};
 use crate::search::{self, Executables};
 use crate::values::{self, seconds, size, whole};
@@ -34,6 +35,12 @@ pub struct ProgramArgs {
     /// File to use as the standard input of every execution [default: empty]
     #[arg(long, value_name = "FILE", help_heading = "Program")]
     pub stdin: Option<PathBuf>,
+    /// Report an error if two executions print different output
+    #[arg(long, help_heading = "Program")]
+    pub same_output: bool,
+    /// Give every execution an empty directory for temporary files, as TMPDIR
+    #[arg(long, help_heading = "Program")]
+    pub temp_dir: bool,
     /// Step limit of one execution [default: 20000]
     #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Program")]
     pub max_steps: Option<u32>,
@@ -44,6 +51,9 @@ pub struct ProgramArgs {
     /// timeout [default: 0.001]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
     pub max_delay: Option<Duration>,
+    /// Time limit of one execution [default: none]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
+    pub max_time: Option<Duration>,
     /// Memory limit of one execution, such as 500M or 4G [default: none]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_memory: Option<usize>,
@@ -60,6 +70,8 @@ pub struct RunArgs {
     pub program: ProgramArgs,
     #[command(flatten)]
     pub search: SearchArgs,
+    #[command(flatten)]
+    pub checkpoints: CheckpointArgs,
     /// The executable and its arguments, after `--`
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub command: Vec<OsString>,
@@ -80,8 +92,11 @@ impl ProgramArgs {
         found.expected_exit = self.expect_exit.unwrap_or(0).into();
         found.stdin.clone_from(&self.stdin);
         found.max_steps = self.max_steps.unwrap_or(found.max_steps);
+        found.same_output = self.same_output;
+        found.temp_dir = self.temp_dir;
         found.max_turn = self.max_turn.unwrap_or(found.max_turn);
         found.max_delay = self.max_delay.unwrap_or(found.max_delay);
+        found.max_time = self.max_time;
         found.max_memory = self.max_memory.map(|bytes| bytes as u64);
         found.max_output = self.max_output.map_or(found.max_output, |bytes| bytes as u64);
         Ok(found)
@@ -93,9 +108,12 @@ impl ProgramArgs {
         let all = [
             self.expect_exit.map(|code| format!(" --expect-exit {code}")),
             self.stdin.as_ref().map(|path| format!(" --stdin {}", quoted(path))),
+            self.same_output.then(|| " --same-output".to_owned()),
+            self.temp_dir.then(|| " --temp-dir".to_owned()),
             self.max_steps.map(|steps| format!(" --max-steps {steps}")),
             self.max_turn.map(|time| format!(" --max-turn {}", time.as_secs_f64())),
             self.max_delay.map(|time| format!(" --max-delay {}", time.as_secs_f64())),
+            self.max_time.map(|time| format!(" --max-time {}", time.as_secs_f64())),
             self.max_memory.map(|bytes| format!(" --max-memory {bytes}")),
             self.max_output.map(|bytes| format!(" --max-output {bytes}")),
         ];
@@ -108,14 +126,34 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     let [program, rest @ ..] = &args.command[..] else {
         return Err(Refused::because("name an executable after `--`"));
     };
-    let search = args.search.search()?;
+    // Refusals that depend on the options alone come before the program is looked up.
+    args.search.search()?;
     let executable = args.program.executable(program, rest)?;
+    let search = args.search.search_of(&executable)?;
     args.search.check_files()?;
+    let mut checkpointing = args.checkpoints.open(|| {
+        let identity = executable.identity();
+        identity.map_err(|error| {
+            let program = program.to_string_lossy();
+            Refused::because(format!("cannot read {program} or its input: {error}"))
+        })
+    })?;
     let watcher = args.search.watcher();
-    let explored = Explored::new(&search, Native::new(executable), &watcher);
+    let native = Native::new(executable);
+    let explored = match &mut checkpointing {
+        Some(checkpointing) => checkpointing
+            .run(|checkpoints| search.run_program_with(native, &watcher, checkpoints))
+            .and_then(|(outcome, native)| Explored::of(&search, outcome, native)),
+        None => Explored::new(&search, native, &watcher),
+    };
     watcher.finish();
+    let explored = explored?;
     let replay = ReplayCommand { before: replay_command(args) + " ", after: String::new() };
-    report(&explored?, &args.search, &program.to_string_lossy(), &replay)
+    let exit = report(&explored, &args.search, &program.to_string_lossy(), &replay);
+    if let Some(checkpointing) = &checkpointing {
+        checkpointing.finish(&explored.outcome);
+    }
+    exit
 }
 
 impl SearchArgs {
@@ -125,6 +163,20 @@ impl SearchArgs {
         let search = plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
         preempt_native::suits(search.plan()).map_err(Refused::because)?;
         Ok(search)
+    }
+
+    /// The same for this executable. If outputs are compared, no execution is left out because it
+    /// differs from another one only in the order of independent steps.
+    pub fn search_of(&self, executable: &Executable) -> Result<Search, Refused> {
+        let mut plan = self.plan(CHEAP)?;
+        if let Order::Icb { cache } = &mut plan.order
+            && executable.same_output
+            && self.cache.is_none()
+        {
+            *cache = Cache::None;
+        }
+        executable.suits(&plan).map_err(Refused::because)?;
+        plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))
     }
 
     /// Refuses files that cannot be written, before a long search.
@@ -160,7 +212,16 @@ impl<'s> Explored<'s> {
         native: Native,
         watcher: &Watcher,
     ) -> Result<Explored<'s>, Refused> {
-        let (mut outcome, native) = search.run_program(native, watcher);
+        let (outcome, native) = search.run_program(native, watcher);
+        Explored::of(search, outcome, native)
+    }
+
+    /// An executable that was explored with this outcome, unless it could not be.
+    fn of(
+        search: &'s Search,
+        mut outcome: Outcome,
+        native: Native,
+    ) -> Result<Explored<'s>, Refused> {
         if let Some(why) = native.refusal() {
             return Err(Refused::because(why));
         }
@@ -275,7 +336,11 @@ fn notes(native: &Native, told: &[Told]) -> String {
     let output = told.first().map(|told| output(native, &told.output)).unwrap_or_default();
     if !output.is_empty() {
         text += "\n  output of the failing execution:\n";
-        text.extend(output.iter().take(20).map(|line| format!("    {line}\n")));
+        text += &shown(&output);
+    }
+    if let Some(reference) = native.reference_output().filter(|_| !told.is_empty()) {
+        text += "\n  output of the execution without preemptions:\n";
+        text += &shown(&reference.lines().collect::<Vec<_>>());
     }
     text
 }
@@ -291,6 +356,11 @@ fn output<'t>(native: &Native, text: &'t str) -> Vec<&'t str> {
         *line == "running 1 test" || begins || line.starts_with("note: run with `RUST_BACKTRACE")
     };
     lines.filter(|line| !is_head(line)).take_while(|line| *line != "FAILED").collect()
+}
+
+/// The first of these lines.
+fn shown(lines: &[&str]) -> String {
+    lines.iter().take(20).map(|line| format!("    {line}\n")).collect()
 }
 
 /// A page with these executions.

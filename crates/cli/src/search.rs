@@ -61,9 +61,17 @@ pub struct SearchArgs<S: Searched> {
     /// Depth of the errors that pct looks for [default: 3]
     #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Search")]
     pub pct_depth: Option<u32>,
+    /// Number of workers
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>)]
+    #[arg(help_heading = "Search")]
+    pub jobs: usize,
     /// Continue after an error, and report every distinct one
     #[arg(long, help_heading = "Search")]
     pub keep_going: bool,
+    /// With --jobs, report whichever error is found first, instead of searching again with one
+    /// worker for a report that is the same for every number of workers
+    #[arg(long, help_heading = "Search")]
+    pub first: bool,
     /// Do not report deadlocks
     #[arg(long, help_heading = "Search")]
     pub no_deadlock: bool,
@@ -158,7 +166,9 @@ impl<S: Searched> SearchArgs<S> {
     fn completed(&self, plan: Plan) -> Result<Plan, Refused> {
         self.check_parameters(plan.order)?;
         let plan = Plan {
+            jobs: self.jobs,
             keep_going: self.keep_going,
+            first: self.first,
             deadlock: !self.no_deadlock,
             runs: self.runs.unwrap_or(plan.runs),
             seed: self.seed.unwrap_or(plan.seed),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Compiles a program of the corpus.
-fn compiled(name: &str) -> PathBuf {
+pub fn compiled(name: &str) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}"));
     let status = Command::new("gcc")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/native"))
@@ -73,9 +73,38 @@ fn a_pass_says_what_it_assumes() {
 }
 
 #[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn different_output_is_reported_with_both_outputs_and_can_be_replayed() {
+    let program = compiled("prints");
+    let program = program.to_str().expect("the path is text");
+    let run = ["run", "--quiet", "--same-output", "--temp-dir", "--jobs", "2", "--", program, "x"];
+    let (code, report, why) = preempt(&run);
+    assert_eq!(code, Some(1), "{report}{why}");
+    for words in [
+        "line 1 is `two`, there it is `one`",
+        "output of the failing execution:\n    two\n    one\n",
+        "output of the execution without preemptions:\n    one\n    two\n",
+    ] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    let replay = report.lines().position(|line| line.trim().starts_with("replay"));
+    let line: String = report.lines().skip(replay.expect("there is a command")).take(2).collect();
+    let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+    assert_eq!(words[..4], ["replay", "--same-output", "--temp-dir", "--arg=x"], "{line}");
+    let end = words.iter().position(|word| word.starts_with("p1-")).expect("there is a token");
+    let (code, replayed, why) = preempt(&words[..=end]);
+    assert_eq!(code, Some(1), "{replayed}{why}");
+    assert!(replayed.contains("The schedule still fails in the same way."), "{replayed}");
+    let (code, report, _) = preempt(&["run", "--quiet", "--", program]);
+    assert_eq!(code, Some(0), "{report}");
+}
+
+#[test]
 fn what_makes_no_sense_for_an_executable_is_refused() {
     for (args, words) in [
         (&["run", "--", "no-such-program-anywhere"][..], "no executable"),
+        (&["run", "--checkpoint-every", "5", "--", "true"], "needs --checkpoint"),
+        (&["run", "--same-output", "--reduce", "dpor", "--", "true"], "may print in another order"),
         (&["run", "--runs", "5", "--", "true"], "--runs needs --order random, --order pct or"),
         (&["run", "--pct-depth", "5", "--", "true"], "--pct-depth needs --order pct"),
         (&["run", "--order", "depth", "--", "true"], "--order depth needs --depth"),

@@ -36,6 +36,7 @@ fn numbers(stdout: &[u8]) -> Value {
     let object = value.as_object_mut().expect("it is an object");
     object.remove("seconds");
     object.remove("peak_memory");
+    object.remove("rerun_seconds");
     object.remove("unreached");
     // A search that is killed after its scouting pass resumes without repeating that pass.
     object.remove("scouted");
@@ -45,21 +46,25 @@ fn numbers(stdout: &[u8]) -> Value {
 /// Kills a search again and again, later and later, and lets it go on each time from its last
 /// checkpoint.
 fn killed(name: &str, file: &str, options: &[&str]) {
-    let (file, checkpoint) = (model(file), temporary(&format!("{name}.checkpoint")));
-    let checkpoint = checkpoint.display().to_string();
-    let check = [&["check", &file, "--json"], options].concat();
-    let through = preempt(&check);
-    let check = [&check, &["--checkpoint", &checkpoint, "--checkpoint-every", "0.01"][..]].concat();
+    let file = model(file);
+    killed_command(name, &[&["check", &file, "--json"], options].concat(), &[]);
+}
+
+/// The same for any search: a command, and what follows its options.
+fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
+    let checkpoint = temporary(&format!("{name}.checkpoint")).display().to_string();
+    let through = preempt(&[command, subject].concat());
+    let check = [command, &["--checkpoint", &checkpoint, "--checkpoint-every", "0.01"]].concat();
     // The first part ends at once, by a limit of time, so that there is something to go on from
     // however fast the machine is.
-    let first = preempt(&[&check, &["--time", "0.0000001"][..]].concat());
+    let first = preempt(&[&check[..], &["--time", "0.0000001"], subject].concat());
     assert_eq!(numbers(&first.stdout)["stopped"], "time", "{}", text(&first.stderr));
     assert!(
         text(&first.stderr).contains("To go on, with a longer --time"),
         "{}",
         text(&first.stderr)
     );
-    let resume = [&check, &["--resume", &checkpoint][..]].concat();
+    let resume = [&check[..], &["--resume", &checkpoint], subject].concat();
     let (mut delay, mut seed) = (5u64, name.len() as u64);
     let last = loop {
         let mut child = Command::new(PREEMPT)
@@ -84,7 +89,7 @@ fn killed(name: &str, file: &str, options: &[&str]) {
     assert_eq!(last.status.code(), through.status.code(), "{name}: {}", text(&last.stderr));
     assert_eq!(numbers(&last.stdout), numbers(&through.stdout), "{name}");
     let resumed: Value = serde_json::from_slice(&last.stdout).expect("--json prints JSON");
-    if resumed["complete"] == true {
+    if resumed["complete"] == true && subject.is_empty() {
         assert_eq!(
             resumed.get("unreached"),
             Some(&Value::Null),
@@ -137,6 +142,30 @@ fn killed_in_a_reduction() {
     let options =
         ["--reduce", "dpor-optimal", "--set", "THREADS=5", "--set", "STEPS=2", "--keep-going"];
     killed("dpor", "counters.pre", &options);
+}
+
+/// An executable, whose threads and objects have to keep their names.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn killed_in_an_executable() {
+    let program = super::executables::compiled("philosophers").display().to_string();
+    let options = ["run", "--json", "--bound", "2", "--cache", "none", "--order", "icb"];
+    let jobs = [&options[..], &["--jobs", "2"]].concat();
+    killed_command("executable", &options, &["--", &program]);
+    killed_command("executable-jobs", &jobs, &["--", &program]);
+    // A checkpoint of another executable, or of other arguments, is refused.
+    let checkpoint = temporary("foreign.checkpoint").display().to_string();
+    let every = ["--checkpoint", &checkpoint, "--checkpoint-every", "0.01", "--time", "0.0000001"];
+    preempt(&[&options[..], &every, &["--", &program, "a"]].concat());
+    let other = super::executables::compiled("abba").display().to_string();
+    let resume = [&options[..], &["--resume", &checkpoint]].concat();
+    for subject in [&[&*other, "a"][..], &[&*program, "b"], &[&*program, "a", "--resume"]] {
+        let output = preempt(&[&resume[..], &["--"], subject].concat());
+        assert_eq!(output.status.code(), Some(2), "{subject:?}");
+        assert!(text(&output.stderr).contains("another program"), "{}", text(&output.stderr));
+    }
+    let again = preempt(&[&resume[..], &["--", &program, "a"]].concat());
+    assert_eq!(again.status.code(), Some(1), "{}", text(&again.stderr));
 }
 
 /// The default: a scout first, and then all states.

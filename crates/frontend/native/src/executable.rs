@@ -44,11 +44,17 @@ pub struct Executable {
     pub stdin: Option<PathBuf>,
     /// The most steps of one execution.
     pub max_steps: u32,
+    /// Whether all executions have to print the same.
+    pub same_output: bool,
+    /// Whether every execution gets an empty directory for temporary files.
+    pub temp_dir: bool,
     /// The longest time that a thread may take between two scheduling points.
     pub max_turn: Duration,
     /// The longest virtual time by which a thread that can run is delayed while others sleep or
     /// wait with a time limit: see [`preempt_native_block::may_expire`].
     pub max_delay: Duration,
+    /// The longest time that one execution may take; without one there is no limit.
+    pub max_time: Option<Duration>,
     /// The most bytes of memory of one execution; without one there is no limit.
     pub max_memory: Option<u64>,
     /// The most bytes of output, or of any file, that one execution may write.
@@ -75,8 +81,11 @@ impl Executable {
             expected_exit: 0,
             stdin: None,
             max_steps: 20_000,
+            same_output: false,
+            temp_dir: false,
             max_turn: Duration::from_secs(10),
             max_delay: Duration::from_millis(1),
+            max_time: None,
             max_memory: None,
             max_output: 64 << 20,
         })

@@ -38,6 +38,7 @@ pub mod source;
 mod state;
 mod symbols;
 mod system;
+mod temporary;
 mod trace;
 mod verdict;
 

@@ -51,7 +51,7 @@ pub fn tell(
     if let Some(failure) = choose(&replayed) {
         replayed.explain(&mut cursor, failure);
     }
-    Ok(Told { replayed, output: cursor.system().trace().run.output.clone() })
+    Ok(Told { replayed, output: cursor.system().trace().run.output.text.clone() })
 }
 
 /// A deadlock, with the threads that are part of it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use preempt_explore::{Plan, Reduction};
+use preempt_explore::{Cache, Order, Plan, Reduction};
 use preempt_native_block::Slot;
 use preempt_system::{MAX_THREADS, Program, Restart};
 
@@ -12,7 +12,7 @@ use crate::describe::duration;
 use crate::executable::{Executable, Harness};
 use crate::level::Level;
 use crate::names::Names;
-use crate::server::{Server, Stacks, Stuck};
+use crate::server::{Output, Server, Stacks, Stuck};
 use crate::state::Needs;
 use crate::symbols::Symbols;
 use crate::system::Execution;
@@ -55,6 +55,23 @@ pub fn suits(plan: &Plan) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+impl Executable {
+    /// Whether this executable can be explored in this way, or why not.
+    pub fn suits(&self, plan: &Plan) -> Result<(), String> {
+        // Threads print without synchronisation, so happens-before does not order what they print.
+        let compares_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
+        if self.same_output && (compares_graphs || plan.reduction != Reduction::None) {
+            return Err(
+                "to compare the output of all executions does not go together with a reduction or with a cache: executions that differ \
+                 only in the order of independent steps may print in another order; leave out --reduce, --cache and --order dfs-hb, or \
+                 --same-output"
+                    .to_owned(),
+            );
+        }
+        suits(plan)
+    }
 }
 
 /// An executable under test.
@@ -195,6 +212,19 @@ impl Native {
     pub(crate) fn differs_from_first(&self, trace: &Trace) -> Option<Difference> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         first.as_ref()?.difference(trace)
+    }
+
+    /// What all executions have to print, if they have to print the same: what the first one has
+    /// printed, unless it failed.
+    pub(crate) fn wanted_output(&self) -> Option<Output> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let compared = first.as_ref().filter(|first| self.executable.same_output && first.exited);
+        compared.map(|first| first.output.clone())
+    }
+
+    /// The beginning of what all executions have to print, if they have to print the same.
+    pub fn reference_output(&self) -> Option<String> {
+        Some(self.wanted_output()?.text)
     }
 
     /// Keeps the first execution without preemptions. Returns whether it is the first.

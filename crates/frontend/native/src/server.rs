@@ -21,12 +21,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use preempt_explore::program_hash;
 use preempt_native_block::{
     BLOCK_FD, Block, Choice, Event, FD_VARIABLE, LIBRARY_FD, MAX_STEPS, Outcome, PADDING_VARIABLE,
-    Slot, VERSION,
+    Slot, TEMP_FD, VERSION,
 };
 
 use crate::executable::{Executable, Harness};
+use crate::temporary::TemporaryDirectory;
 
 /// The runtime, as `build.rs` has compiled it.
 pub(crate) static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
@@ -73,7 +75,16 @@ pub(crate) struct Run {
     pub(crate) events: Vec<Event>,
     pub(crate) slots: Vec<Slot>,
     /// The standard output and the standard error.
-    pub(crate) output: String,
+    pub(crate) output: Output,
+}
+
+/// What an execution has printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// Its beginning.
+    pub(crate) text: String,
+    /// A hash of all of it, if outputs are compared; 0 otherwise.
+    pub(crate) hash: u64,
 }
 
 /// Why there is no execution.
@@ -155,6 +166,9 @@ pub(crate) struct Server {
     shared: Shared,
     process: Child,
     output: File,
+    /// Whether the hash of the output is needed.
+    compares_output: bool,
+    directory: Option<TemporaryDirectory>,
     request: u32,
     max_steps: u32,
     harness: Harness,
@@ -162,6 +176,8 @@ pub(crate) struct Server {
     max_delay: u64,
     /// The longest time without a scheduling point.
     patience: Duration,
+    /// The longest time of an execution.
+    max_time: Option<Duration>,
 }
 
 impl Server {
@@ -176,12 +192,24 @@ impl Server {
         // executions.
         // SAFETY: the descriptor is ours.
         unsafe { libc::fcntl(output.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) };
-        let process = spawn(executable, &shared, &output).map_err(failed)?;
-        let (max_steps, max_delay) = (executable.max_steps, executable.max_delay());
-        let (harness, patience) = (executable.harness, executable.max_turn);
-        let request = 0;
-        let mut server =
-            Server { shared, process, output, request, max_steps, harness, max_delay, patience };
+        let directory = match executable.temp_dir {
+            true => Some(TemporaryDirectory::new().map_err(failed)?),
+            false => None,
+        };
+        let process = spawn(executable, &shared, &output, directory.as_ref()).map_err(failed)?;
+        let mut server = Server {
+            shared,
+            process,
+            output,
+            compares_output: executable.same_output,
+            directory,
+            request: 0,
+            max_steps: executable.max_steps,
+            harness: executable.harness,
+            max_delay: executable.max_delay(),
+            patience: executable.max_turn,
+            max_time: executable.max_time,
+        };
         server.await_start(executable)?;
         Ok(server)
     }
@@ -195,7 +223,7 @@ impl Server {
         let started = Instant::now();
         while self.shared.get().ready.load(Acquire) != VERSION {
             if let Ok(Some(status)) = self.process.try_wait() {
-                let output = self.take_output();
+                let output = self.take_output().text;
                 let name = executable.path.display();
                 return Err(Stuck::NotStarted(format!(
                     "{name} ended before its main ({status}), or the runtime could not be loaded into it\n{output}"
@@ -235,6 +263,12 @@ impl Server {
         shared.text_len.store(0, Relaxed);
         shared.fault.store(0, Relaxed);
         self.output.set_len(0).expect("an anonymous file can be emptied");
+        if let Some(directory) = &self.directory {
+            directory.empty().map_err(|error| {
+                let why = format!("the temporary files of an execution cannot be removed: {error}");
+                Stuck::NoProgress(why)
+            })?;
+        }
         self.request += 1;
         shared.request.store(self.request, Release);
         wake(&shared.request);
@@ -243,20 +277,28 @@ impl Server {
     }
 
     fn await_end(&mut self) -> Result<(), Stuck> {
-        let mut progress = (0, Instant::now());
+        let started = Instant::now();
+        let mut progress = (0, started);
         loop {
             let block = self.shared.get();
             let done = block.done.load(Acquire);
             if done == self.request {
                 return Ok(());
             }
-            wait(&block.done, done, PATIENCE);
+            wait(&block.done, done, self.max_time.map_or(PATIENCE, |most| most.min(PATIENCE)));
             let steps = block.steps.load(Relaxed);
             if steps != progress.0 {
                 progress = (steps, Instant::now());
             }
             if let Ok(Some(status)) = self.process.try_wait() {
                 return Err(Stuck::NoProgress(format!("the fork server ended ({status})")));
+            }
+            if let Some(most) = self.max_time.filter(|&most| started.elapsed() > most) {
+                self.kill();
+                return Err(Stuck::NoProgress(format!(
+                    "an execution has taken more than {} seconds ({steps} steps): raise the limit with --max-time",
+                    most.as_secs_f64(),
+                )));
             }
             if progress.1.elapsed() > self.patience {
                 let why = self.what_it_does();
@@ -309,15 +351,17 @@ impl Server {
         }
     }
 
-    fn take_output(&mut self) -> String {
+    fn take_output(&mut self) -> Output {
         let mut bytes = Vec::new();
-        // An anonymous file can be read; without it a report only lacks the output.
+        let most = if self.compares_output { u64::MAX } else { MOST_OUTPUT };
         let read = self
             .output
             .rewind()
-            .and_then(|()| self.output.try_clone()?.take(MOST_OUTPUT).read_to_end(&mut bytes));
-        let _ = read;
-        String::from_utf8_lossy(&bytes).into_owned()
+            .and_then(|()| self.output.try_clone()?.take(most).read_to_end(&mut bytes));
+        read.expect("an anonymous file can be read");
+        let hash = if self.compares_output { program_hash([&bytes]) } else { 0 };
+        let shown = &bytes[..bytes.len().min(MOST_OUTPUT as usize)];
+        Output { text: String::from_utf8_lossy(shown).into_owned(), hash }
     }
 
     fn kill(&mut self) {
@@ -334,8 +378,14 @@ impl Drop for Server {
 }
 
 /// Starts the executable with the runtime loaded into it.
-fn spawn(executable: &Executable, shared: &Shared, output: &File) -> io::Result<Child> {
+fn spawn(
+    executable: &Executable,
+    shared: &Shared,
+    output: &File,
+    directory: Option<&TemporaryDirectory>,
+) -> io::Result<Child> {
     let (library, block) = (runtime()?.as_raw_fd(), shared.file.as_raw_fd());
+    let directory = directory.map(|directory| directory.file().as_raw_fd());
     let stdin = match &executable.stdin {
         Some(path) => Stdio::from(File::open(path)?),
         None => Stdio::null(),
@@ -368,24 +418,25 @@ fn spawn(executable: &Executable, shared: &Shared, output: &File) -> io::Result<
             if let Some(memory) = memory {
                 limit(libc::RLIMIT_AS, memory);
             }
-            pass(&[(library, LIBRARY_FD), (block, BLOCK_FD)])
+            pass([(Some(library), LIBRARY_FD), (Some(block), BLOCK_FD), (directory, TEMP_FD)])
         });
     }
     start(command)
 }
 
-/// Gives each descriptor its number in the program. The copies stay open there.
-fn pass(descriptors: &[(i32, i32); 2]) -> io::Result<()> {
-    let past = LIBRARY_FD.max(BLOCK_FD) + 1;
-    let mut copies = [0; 2];
-    for (copy, &(given, _)) in copies.iter_mut().zip(descriptors) {
-        // Past the numbers in question: one descriptor may have the number of the other.
+/// Gives each descriptor its number in the program, where it stays open.
+fn pass(descriptors: [(Option<i32>, i32); 3]) -> io::Result<()> {
+    // Copies past the numbers in question: one descriptor may have the number of another.
+    const PAST: i32 = 200;
+    const _: () = assert!(LIBRARY_FD < PAST && BLOCK_FD < PAST && TEMP_FD < PAST);
+    let copies = descriptors.map(|(given, wanted)| {
         // SAFETY: no memory is involved.
-        *copy = unsafe { libc::fcntl(given, libc::F_DUPFD_CLOEXEC, past) };
-    }
-    for (copy, &(_, wanted)) in copies.into_iter().zip(descriptors) {
+        let copy = |given| unsafe { libc::fcntl(given, libc::F_DUPFD_CLOEXEC, PAST) };
+        (given.map(copy), wanted)
+    });
+    for (copy, wanted) in copies {
         // SAFETY: no memory is involved.
-        if unsafe { libc::dup2(copy, wanted) } < 0 {
+        if copy.is_some_and(|copy| unsafe { libc::dup2(copy, wanted) } < 0) {
             return Err(io::Error::last_os_error());
         }
     }
@@ -428,6 +479,9 @@ fn environment(executable: &Executable) -> BTreeMap<OsString, OsString> {
         (FD_VARIABLE, BLOCK_FD.to_string()),
     ];
     all.extend(ours.map(|(name, value)| (name.into(), value.into())));
+    if executable.temp_dir {
+        all.insert("TMPDIR".into(), format!("/proc/self/fd/{TEMP_FD}").into());
+    }
     all.remove(OsStr::new(PADDING_VARIABLE));
     // Each string ends with a zero byte, and has a pointer.
     let each = 1 + size_of::<usize>();

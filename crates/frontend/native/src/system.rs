@@ -99,6 +99,17 @@ impl<'p> Execution<'p> {
             execution.failure.take_if(|(at, _)| *at == 0).map(|(_, failure)| failure);
         if let Some(difference) = changed {
             execution.initial_failure = Some(execution.nondeterminism(difference));
+        } else if let Some(wanted) = program.wanted_output()
+            && let Some(other) = verdict::other_output(&execution.trace.run.output, &wanted)
+        {
+            // It is the execution without preemptions.
+            let message = other.message.replacen(
+                "the output",
+                "the same schedule was executed twice, and the output",
+                1,
+            );
+            execution.initial_failure =
+                Some(Box::new(Failure { kind: FailureKind::Nondeterminism, message, ..other }));
         }
         if execution.initial_failure.is_some() {
             execution.state.fail();
@@ -208,6 +219,11 @@ impl<'p> Execution<'p> {
             |location| crate::describe::object(&names, program.symbols(), location),
             |slot| names.thread_name(slot),
         );
+        let found = found.or_else(|| {
+            let wanted = program.wanted_output()?;
+            let compared = Some(&self.trace.run).filter(|run| run.outcome == End::Exited)?;
+            Some((self.trace.steps.len(), verdict::other_output(&compared.output, &wanted)?))
+        });
         self.failure = found.map(|(at, failure)| (at, Box::new(failure)));
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use preempt_native_block::{Event, Misuse, NEVER, ObjectKind, Op as OpKind, Record};
+use preempt_native_block::{
+    Event, Misuse, NEVER, ObjectKind, Op as OpKind, Outcome as End, Record,
+};
 use preempt_system::{Choice, ThreadId};
 
 use crate::names::{NOTHING, Names, ObjectName};
-use crate::server::Run;
+use crate::server::{Output, Run};
 use crate::state::{Detail, Op, Outcome};
 
 /// One step.
@@ -94,12 +96,21 @@ pub(crate) struct Difference {
 pub(crate) struct Reference {
     initial: Vec<(ThreadId, Op)>,
     steps: Vec<Step>,
+    /// What it printed.
+    pub(crate) output: Output,
+    /// Whether the program ended its process.
+    pub(crate) exited: bool,
 }
 
 impl Reference {
     /// Those of an execution.
     pub(crate) fn of(trace: &Trace) -> Reference {
-        Reference { initial: trace.initial.clone(), steps: trace.steps.clone() }
+        Reference {
+            initial: trace.initial.clone(),
+            steps: trace.steps.clone(),
+            output: trace.run.output.clone(),
+            exited: trace.run.outcome == End::Exited,
+        }
     }
 
     /// Where an execution of the same schedule differs first.

@@ -6,6 +6,7 @@ use preempt_native_block::{Misuse, Outcome as End};
 use preempt_system::{Failure, FailureKind, Site};
 
 use crate::executable::Harness;
+use crate::server::Output;
 use crate::source;
 use crate::symbols::Symbols;
 use crate::trace::{Incident, Trace};
@@ -49,6 +50,28 @@ pub(crate) fn failure(
     Some((trace.steps.len(), failure))
 }
 
+/// The failure of an execution that has not printed what all executions have to print.
+pub(crate) fn other_output(output: &Output, wanted: &Output) -> Option<Failure> {
+    if output == wanted {
+        return None;
+    }
+    let (mut lines, mut wanted_lines) = (output.text.lines(), wanted.text.lines());
+    let shown = |line: Option<&str>| match line {
+        Some(line) => format!("`{line}`"),
+        None => "missing".to_owned(),
+    };
+    let at = (1..).find_map(|number| match (lines.next(), wanted_lines.next()) {
+        (None, None) => Some("they differ in white space or past what is shown".to_owned()),
+        (one, other) if one == other => None,
+        (one, other) => {
+            Some(format!("line {number} is {}, there it is {}", shown(one), shown(other)))
+        }
+    });
+    let at = at.expect("the texts end");
+    let message = format!("the output is not that of the execution without preemptions: {at}");
+    Some(Failure { kind: FailureKind::Runtime, message, site: None })
+}
+
 fn incident_failure(
     trace: &Trace,
     incident: Incident,
@@ -58,7 +81,7 @@ fn incident_failure(
 ) -> Failure {
     match incident {
         Incident::Panic { thread: slot } => {
-            let (site, message) = panic(&trace.run.output).unzip();
+            let (site, message) = panic(&trace.run.output.text).unzip();
             let who = thread(slot.index());
             let message = message.map(|text| format!(": {text}")).unwrap_or_default();
             let place = site
@@ -107,7 +130,7 @@ fn ended(trace: &Trace, expected_exit: i32, symbols: &Symbols) -> Option<Failure
         _ => format!("the program is ended by {}", signal_name(signal)),
     };
     // A Rust program that aborts on panics says why.
-    if let Some((site, text)) = panic(&trace.run.output).filter(|_| signal == libc::SIGABRT) {
+    if let Some((site, text)) = panic(&trace.run.output.text).filter(|_| signal == libc::SIGABRT) {
         let message = format!("a thread panicked: {text}");
         return Some(Failure { kind: FailureKind::Panic, message, site: Some(site) });
     }
@@ -148,6 +171,21 @@ fn panic(output: &str) -> Option<(Site, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_line_that_differs_is_shown() {
+        let output = |text: &str| Output { text: text.to_owned(), hash: text.len() as u64 };
+        let message = |one, other| other_output(&output(one), &output(other)).map(|f| f.message);
+        assert_eq!(message("a\nb\n", "a\nb\n"), None);
+        for (one, other, words) in [
+            ("a\nc\n", "a\nb\n", "line 2 is `c`, there it is `b`"),
+            ("a\n", "a\nb\n", "line 2 is missing, there it is `b`"),
+            ("a\nb", "a\nb\n", "white space"),
+        ] {
+            let message = message(one, other).expect("they differ");
+            assert!(message.contains(words), "{message}");
+        }
+    }
 
     #[test]
     fn the_first_panic_is_read() {

@@ -47,6 +47,10 @@ pub const BLOCK_FD: i32 = 198;
 /// The file descriptor of the runtime when the program is started.
 pub const LIBRARY_FD: i32 = 199;
 
+/// The file descriptor of the directory for temporary files, if there is one. It stays open: the
+/// program finds the directory by this number, so that its name is the same for every fork server.
+pub const TEMP_FD: i32 = 197;
+
 /// The shared memory.
 #[repr(C)]
 pub struct Block {

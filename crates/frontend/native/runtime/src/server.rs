@@ -205,6 +205,9 @@ fn serve() {
             if parent() != server {
                 sys::exit_group(0);
             }
+            // All children share the position in the input, if it is a file.
+            // SAFETY: no memory is involved.
+            unsafe { sys::call(sys::LSEEK, [0; 6]) };
             return;
         }
         let mut status: c_int = 0;

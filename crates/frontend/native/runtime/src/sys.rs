@@ -8,6 +8,7 @@ use core::sync::atomic::AtomicU32;
 pub type P = *mut c_void;
 
 pub const CLOSE: usize = 3;
+pub const LSEEK: usize = 8;
 pub const MMAP: usize = 9;
 pub const SCHED_YIELD: usize = 24;
 pub const GETPID: usize = 39;

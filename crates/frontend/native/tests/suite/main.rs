@@ -5,6 +5,7 @@ mod atomics;
 mod compile;
 mod corpus;
 mod jobs;
+mod options;
 mod refusals;
 mod replays;
 mod resume;

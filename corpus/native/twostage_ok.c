@@ -1,0 +1,3 @@
+// The second lock is held during both changes. The correct twin of twostage.c.
+#define NESTED
+#include "twostage.c"

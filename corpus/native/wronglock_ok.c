@@ -1,0 +1,3 @@
+// Everybody uses the same lock. The correct twin of wronglock.c.
+#define RIGHT
+#include "wronglock.c"
