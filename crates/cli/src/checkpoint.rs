@@ -99,7 +99,7 @@ impl Checkpointing {
             _ => return,
         };
         if file.written() > 0 {
-            screen::complain(&format!("To go on{more}: {}\n", resume_command(file.path())));
+            screen::complain(&format!("To resume{more}: {}\n", resume_command(file.path())));
         }
     }
 }
@@ -113,7 +113,7 @@ fn open(path: &Path) -> Result<Saved, Refused> {
             Unopened::File(error) => error.to_string(),
             Unopened::Content(refusal) => refusal.in_terms_of(&Flags).to_string(),
         };
-        Refused::because(format!("cannot go on from {}: {why}", path.display()))
+        Refused::because(format!("cannot resume from {}: {why}", path.display()))
     })
 }
 

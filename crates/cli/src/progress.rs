@@ -70,7 +70,7 @@ impl Watcher {
 
     /// Removes the progress line.
     pub fn finish(&self) {
-        let shown = self.shown.lock().expect("nobody panics while it draws a line");
+        let shown = self.shown.lock().expect("mutex poisoned");
         if matches!(self.show, Show::Redrawn { .. }) && shown.is_some() {
             screen::complain("\r\x1b[K");
         }
@@ -84,7 +84,7 @@ impl Observer for Watcher {
             Show::Redrawn { .. } => (FIRST, REDRAW),
             Show::Lines => (LINES, LINES),
         };
-        // A worker that finds another one drawing goes on searching.
+        // A worker that finds another one drawing continues to search.
         let Ok(mut shown) = self.shown.try_lock() else { return };
         // The next search begins with no time gone by.
         let shown_before = shown.filter(|shown| shown.elapsed <= now.elapsed);

@@ -37,7 +37,7 @@ pub fn run(args: &Simulate) -> Result<Exit, Refused> {
     let end = match (&trace.failure, trace.next.is_empty()) {
         (Some(_), _) => "fails",
         (None, true) => "ends",
-        (None, false) => "could go on",
+        (None, false) => "could continue",
     };
     screen::print(&format!(
         "{}\n{}\n{} steps, {how}: the run {end}\nreplay it with: {} {}\n",

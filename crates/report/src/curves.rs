@@ -99,7 +99,7 @@ pub fn table_by_executions(curves: &[Curve], covered: Covered) -> String {
         column.push(first.map_or("none".into(), grouped));
         columns.push(column);
     }
-    format!("{} after so many executions\n\n{}\n", covered.noun(), aligned(&columns).join("\n"))
+    format!("{} by number of executions\n\n{}\n", covered.noun(), aligned(&columns).join("\n"))
 }
 
 /// The coverage that each bound adds, for each search.

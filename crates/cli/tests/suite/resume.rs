@@ -60,7 +60,7 @@ fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
     let first = preempt(&[&check[..], &["--time", "0.0000001"], subject].concat());
     assert_eq!(numbers(&first.stdout)["stopped"], "time", "{}", text(&first.stderr));
     assert!(
-        text(&first.stderr).contains("To go on, with a longer --time"),
+        text(&first.stderr).contains("To resume, with a longer --time"),
         "{}",
         text(&first.stderr)
     );
@@ -227,7 +227,7 @@ fn interrupt(order: &str) {
         "{}",
         text(&output.stdout)
     );
-    let command = format!("To go on: preempt {} --resume {checkpoint}\n", args.join(" "));
+    let command = format!("To resume: preempt {} --resume {checkpoint}\n", args.join(" "));
     assert!(text(&output.stderr).ends_with(&command), "{}\n{command}", text(&output.stderr));
     // The command works, but would not end.
     let args = [&args[..], &["--resume", &checkpoint, "--json", "--time", "0.0000001"]].concat();

@@ -73,7 +73,7 @@ function overExecutions(samples, name) {
     hint: `${counted(executions, "execution")}: ${counted(value ?? 0, name.slice(0, -1))}`,
     tick: /^10*$/.test(String(executions)) ? executions.toLocaleString("en-US") : null,
   }));
-  return plot(`${name} by executions`, `${name} after so many executions`, points);
+  return plot(`${name} by executions`, `${name} by number of executions`, points);
 }
 
 /** A curve through points, from the left to the right. */

@@ -111,7 +111,7 @@ fn command((checked, finding): (&CheckReport<'_>, &Finding)) -> Option<String> {
     (token.len() <= text_report::LONGEST_TOKEN).then(|| checked.replay.of(&token))
 }
 
-/// What was covered after so many executions.
+/// The coverage after each number of executions.
 fn growth(growth: &Growth) -> Value {
     let sample = |tally: &Tally| {
         Value::Object(vec![
