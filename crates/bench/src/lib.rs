@@ -11,6 +11,7 @@ pub mod measure;
 pub mod papers;
 pub mod peers;
 pub mod random;
+pub mod real;
 pub mod record;
 pub mod scale;
 pub mod straight;

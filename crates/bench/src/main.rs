@@ -8,7 +8,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{
-    agree, closures, corpus, instructions, measure, papers, peers, record, scale, suites, workers,
+    agree, closures, corpus, instructions, measure, papers, peers, real, record, scale, suites,
+    workers,
 };
 
 #[derive(Parser)]
@@ -63,6 +64,15 @@ enum Command {
     GrowthOne { search: String, size: u32, lock: String, dependence: String, bound: u32 },
     /// Runs of the corpus that are too large for the tests
     Corpus,
+    /// Published errors in unmodified crates: found in the affected versions, not in the fixed ones;
+    /// downloads the crates
+    Real {
+        /// Cases of corpus/real [default: all]
+        cases: Vec<String>,
+        /// Time limit of one search in seconds
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Compare searches with the oracle on random programs
     Random {
         /// Which searches
@@ -205,6 +215,7 @@ fn main() -> Result<ExitCode> {
             papers::growth::one(&search, size, &lock, &dependence, bound).map(|()| true)?
         }
         Command::Corpus => corpus::run_big()?,
+        Command::Real { cases, seconds } => real::run(&real::Ask { only: cases, seconds })?,
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
         Command::Closures { programs, seed } => closures::many(programs, seed)?,
         Command::ClosuresBatch { from, to } => {

@@ -10,6 +10,7 @@ use preempt_explore::{Cache, Order, Outcome, Search, Subject};
 use preempt_native::narrate::{Told, tell};
 use preempt_native::{Executable, Harness, Native, source};
 use preempt_report::html::Page;
+use preempt_report::number::grouped;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::text_report::row;
 use preempt_report::{CheckReport, Folding, Layout, ReplayCommand, ScheduleFile, Trace};
@@ -332,7 +333,9 @@ pub fn layout() -> Layout {
 /// What the report of an executable says besides: what was visible, and what the program printed.
 fn notes(native: &Native, told: &[Told]) -> String {
     let layout = screen::layout();
-    let mut text = row("visible", native.level().visibility(), &layout);
+    // A process may only show that its execution was explored before.
+    let mut text = row("children", &format!("{} processes", grouped(native.children())), &layout);
+    text += &row("visible", native.level().visibility(), &layout);
     let output = told.first().map(|told| output(native, &told.output)).unwrap_or_default();
     if !output.is_empty() {
         text += "\n  output of the failing execution:\n";
