@@ -1,4 +1,4 @@
-// A thread reads from a pipe before the other one has written: not controlled.
+// A thread reads from a pipe before the other one has written.
 #include <pthread.h>
 #include <unistd.h>
 static int ends[2];

@@ -1,8 +1,8 @@
 //! Objects and operations in words.
 
-use preempt_native_block::{ObjectKind, Op as OpKind};
+use preempt_native_block::{Call, ObjectKind, Op as OpKind};
 
-use crate::names::{ENDS, Names, PROCESS};
+use crate::names::{DESCRIPTORS, ENDS, FIRST_OBJECT, Names, PROCESS};
 use crate::state::Op;
 use crate::symbols::Symbols;
 
@@ -24,6 +24,7 @@ pub(crate) fn object(names: &Names, symbols: &Symbols, location: u32) -> String 
     match location {
         PROCESS => return "the process".to_owned(),
         ENDS => return "the ends of threads".to_owned(),
+        DESCRIPTORS => return "descriptors".to_owned(),
         _ => {}
     }
     let Some(name) = names.object(location) else {
@@ -35,7 +36,7 @@ pub(crate) fn object(names: &Names, symbols: &Symbols, location: u32) -> String 
     };
     symbols.variable(name.address, size).unwrap_or_else(|| {
         let same = |other: &u32| names.object(*other).is_some_and(|o| o.which == name.which);
-        let nth = (ENDS + 1..location).filter(same).count() + 1;
+        let nth = (FIRST_OBJECT..location).filter(same).count() + 1;
         format!("{}#{nth}", name.noun())
     })
 }
@@ -90,7 +91,29 @@ pub(crate) fn verb(kind: OpKind) -> &'static str {
         OpKind::FetchXor => "fetch_xor",
         OpKind::FetchNand => "fetch_nand",
         OpKind::CompareExchange => "compare_exchange",
+        OpKind::Io | OpKind::IoWait => "input or output",
         OpKind::AfterWrite => "continues",
+    }
+}
+
+/// The name of a call on descriptors.
+fn call(call: Call) -> &'static str {
+    match call {
+        Call::Read => "read",
+        Call::Write => "write",
+        Call::Receive => "recv",
+        Call::Send => "send",
+        Call::Accept => "accept",
+        Call::Connect => "connect",
+        Call::Close => "close",
+        Call::Shutdown => "shutdown",
+        Call::Poll => "poll",
+        Call::Select => "select",
+        Call::EpollWait => "epoll_wait",
+        Call::EpollControl => "epoll_ctl",
+        Call::Create => "a new descriptor",
+        Call::Bind => "bind",
+        Call::Listen => "listen",
     }
 }
 
@@ -132,6 +155,13 @@ fn untimed(names: &Names, symbols: &Symbols, op: &Op) -> String {
     match op.kind {
         OpKind::Join | OpKind::Created => {
             format!("{verb} {}", names.thread_name(op.object as usize))
+        }
+        OpKind::Io | OpKind::IoWait => {
+            let call = Call::of(op.detail.number).map_or("io", call);
+            match op.detail.operands as u32 as i32 {
+                ..0 => call.to_owned(),
+                fd => format!("{call}({fd})"),
+            }
         }
         OpKind::AfterWrite => {
             format!("{verb} after writing {}", object(names, symbols, op.object))

@@ -77,11 +77,11 @@ impl Level {
     pub fn visibility(self) -> &'static str {
         match self {
             Level::Calls => {
-                "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; atomic variables and \
+                "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, descriptors that can block, and the start and end of threads; atomic variables and \
                  plain memory are not scheduling points"
             }
             Level::Atomics | Level::Memory => {
-                "atomic operations, calls of pthread, C11 threads, semaphores, futexes, sleep and yield, and the start and end of threads; \
+                "atomic operations, calls of pthread, C11 threads, semaphores, futexes, sleep and yield, descriptors that can block, and the start and end of threads; \
                  plain memory and precompiled code, such as parts of the standard library of Rust, are not scheduling points"
             }
         }

@@ -33,6 +33,7 @@ mod level;
 mod names;
 pub mod narrate;
 mod program;
+mod ready;
 mod server;
 pub mod source;
 mod state;

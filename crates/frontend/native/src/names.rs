@@ -54,7 +54,7 @@ impl ObjectName {
 }
 
 /// All names of a search. Locations: the lives of the threads, the process, the ends of threads,
-/// then the objects.
+/// all descriptors, then the objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) slots: Vec<Slot>,
@@ -77,6 +77,12 @@ pub(crate) const PROCESS: u32 = MAX_THREADS as u32;
 /// The location of the ends of threads: see [`crate::state`].
 pub(crate) const ENDS: u32 = PROCESS + 1;
 
+/// The location of all descriptors: see [`crate::state`].
+pub(crate) const DESCRIPTORS: u32 = ENDS + 1;
+
+/// The location of the first object.
+pub(crate) const FIRST_OBJECT: u32 = DESCRIPTORS + 1;
+
 /// The number of no object.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
@@ -87,8 +93,7 @@ impl Names {
         for _ in 0..MAX_THREADS {
             names.add(Some(Kind::Thread));
         }
-        names.add(None);
-        names.add(None);
+        (PROCESS..FIRST_OBJECT).for_each(|_| _ = names.add(None));
         names
     }
 
@@ -160,9 +165,9 @@ impl Names {
         known.iter().find(|(first, _)| u64::from(*first) == address & 15).map(|&(_, size)| size)
     }
 
-    /// The object at a location, unless that is a thread, the process or the ends of threads.
+    /// The object at a location, unless that is a thread or another location without an object.
     pub(crate) fn object(&self, location: u32) -> Option<ObjectName> {
-        let nth = (location as usize).checked_sub(ENDS as usize + 1)?;
+        let nth = (location as usize).checked_sub(FIRST_OBJECT as usize)?;
         self.objects.get(nth).copied()
     }
 
@@ -250,7 +255,7 @@ mod tests {
         let first = names.locate(mutex);
         let condvar = names.locate(ObjectName { which: ObjectKind::Condvar, ..mutex });
         let second = names.locate(ObjectName { life: 1, ..mutex });
-        assert_eq!([first, condvar, second], [ENDS + 1, ENDS + 2, ENDS + 3]);
+        assert_eq!([first, condvar, second], [FIRST_OBJECT, FIRST_OBJECT + 1, FIRST_OBJECT + 2]);
         assert_eq!(names.locate(mutex), first);
         assert_eq!(names.object(second), Some(ObjectName { life: 1, ..mutex }));
         assert_eq!([PROCESS, ENDS].map(|location| names.object(location)), [None, None]);

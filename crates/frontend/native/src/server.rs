@@ -326,7 +326,7 @@ impl Server {
             ),
             Some(call) => format!(
                 "a thread has been blocked for {seconds} seconds in the system call {call}, which is not controlled: \
-                 input and output between threads, and with other processes, are not supported yet"
+                 pipes, sockets and eventfds are, but neither through stdio (FILE) nor to other processes"
             ),
             None => format!(
                 "a thread has been blocked for {seconds} seconds in a futex call of the C library that is not controlled"

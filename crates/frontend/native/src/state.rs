@@ -22,6 +22,13 @@
 //! happens, which is not an error. Dynamic reductions then consider the executions in which it
 //! continues first.
 //!
+//! # Descriptors
+//!
+//! What is ready in the kernel is not part of the state. All operations on descriptors write the
+//! location [`DESCRIPTORS`], so their order, and with it what is ready, is the same in all
+//! executions with the same happens-before graph; the runtime logs it. A state in which it was not
+//! logged is executed ([`crate::ready`]).
+//!
 //! # Yields
 //!
 //! A thread that yields again at the same place, while no other thread has taken a step since, is
@@ -43,7 +50,7 @@ use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
 
-use crate::names::{ENDS, NOTHING, Names, PROCESS};
+use crate::names::{DESCRIPTORS, ENDS, NOTHING, Names, PROCESS};
 
 /// The next operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +177,8 @@ pub(crate) struct Context<'c> {
     pub(crate) needs: Needs,
     /// The longest delay of a thread that can run: see [`may_expire`].
     pub(crate) max_delay: u64,
+    /// The threads that wait for descriptors which are ready.
+    pub(crate) ready: ThreadSet,
 }
 
 /// The state.
@@ -375,7 +384,7 @@ impl State {
             // reduction considers that if the thread waits for that, and not if it has ended.
             return pending.set_one(Status::Resting, 0, Location(PROCESS), Access::Read);
         }
-        self.offer(context.names, thread, op, pending);
+        self.offer(context, thread, op, pending);
         let waits = pending.status == Status::Blocked && op.is_timed();
         if waits && self.may_expire(context, thread, op) {
             self.offer_timeout(op, pending);
@@ -442,7 +451,7 @@ impl State {
     fn acts_at(&self, context: &Context<'_>, thread: ThreadId) -> Option<u64> {
         let op = self.next(context, thread)?;
         let mut pending = Pending::vacant();
-        self.offer(context.names, thread, op, &mut pending);
+        self.offer(context, thread, op, &mut pending);
         if pending.status != Status::Enabled {
             return self.waits_until(context.names, thread, op);
         }
@@ -474,7 +483,14 @@ impl State {
 
     /// Writes to `pending` what an operation touches, and whether it can be performed without a
     /// timeout.
-    pub(crate) fn offer(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
+    pub(crate) fn offer(
+        &self,
+        context: &Context<'_>,
+        thread: ThreadId,
+        op: &Op,
+        pending: &mut Pending,
+    ) {
+        let names = context.names;
         let (object, other) = (Location(op.object), Location(op.other));
         let enabled = |pending: &mut Pending, alternative, accesses: &[(Location, Access)]| {
             let footprint: Footprint = accesses.iter().copied().collect();
@@ -482,6 +498,14 @@ impl State {
         };
         match op.kind {
             OpKind::Created | OpKind::Yield => enabled(pending, 0, &[]),
+            OpKind::Io => enabled(pending, 0, &[(Location(DESCRIPTORS), Access::Write)]),
+            OpKind::IoWait => {
+                let (status, access) = match context.ready.contains(thread) {
+                    true => (Status::Enabled, Access::Write),
+                    false => (Status::Blocked, Access::Read),
+                };
+                pending.set_one(status, 0, Location(DESCRIPTORS), access);
+            }
             OpKind::Sleep => {
                 pending.set_alternatives(Status::Blocked, [(0, Footprint::default())]);
             }
@@ -567,7 +591,7 @@ fn action(kind: OpKind) -> Option<Action> {
         OpKind::Arrive => Action::Arrive,
         OpKind::Leave => Action::Leave,
         OpKind::Created | OpKind::Yield | OpKind::Sleep | OpKind::Exit => return None,
-        OpKind::Count | OpKind::AfterWrite => return None,
+        OpKind::Count | OpKind::AfterWrite | OpKind::Io | OpKind::IoWait => return None,
         OpKind::Load | OpKind::Store | OpKind::Exchange | OpKind::CompareExchange => return None,
         OpKind::FetchAdd | OpKind::FetchSub | OpKind::FetchAnd | OpKind::FetchOr => return None,
         OpKind::FetchXor | OpKind::FetchNand => return None,

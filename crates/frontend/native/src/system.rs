@@ -57,6 +57,8 @@ pub struct Execution<'p> {
     stacks: Stacks,
     prepared: Option<Prepared>,
     used: Vec<u32>,
+    /// What was found ready after steps that were executed to find out: see [`crate::ready`].
+    asked: HashMap<Vec<Choice>, ThreadSet>,
     /// The values of atomic variables after the described steps.
     values: HashMap<u32, String>,
     sources: Sources,
@@ -88,6 +90,7 @@ impl<'p> Execution<'p> {
             stacks,
             prepared: None,
             used: Vec::new(),
+            asked: HashMap::new(),
             values: HashMap::new(),
             sources: Sources::default(),
         };
@@ -145,9 +148,41 @@ impl<'p> Execution<'p> {
     }
 
     /// What the state alone does not know.
-    fn context<'c>(&'c self, names: &'c Names) -> Context<'c> {
+    fn context<'c>(&'c self, names: &'c Names, ready: ThreadSet) -> Context<'c> {
         let (histories, needs) = (&self.histories[..], self.program.needs);
-        Context { names, histories, needs, max_delay: self.program.executable.max_delay() }
+        Context { names, histories, needs, max_delay: self.program.executable.max_delay(), ready }
+    }
+
+    /// The threads that wait for descriptors which are ready now.
+    fn ready(&self) -> ThreadSet {
+        self.trace.ready_after(self.path.len())
+    }
+
+    /// The steps of the current execution.
+    pub(crate) fn path(&self) -> &[Choice] {
+        &self.path
+    }
+
+    /// The operation of a thread after this many others.
+    pub(crate) fn op_at(&self, thread: ThreadId, nth: usize) -> Option<Op> {
+        self.histories[thread.index()].ops.get(nth).copied()
+    }
+
+    /// The number of thread slots.
+    pub(crate) fn threads_known(&self) -> usize {
+        self.histories.len()
+    }
+
+    /// Runs an execution that begins with these steps. Returns the threads that wait for
+    /// descriptors which are ready after them.
+    pub(crate) fn ready_after(&mut self, steps: Vec<Choice>) -> Result<ThreadSet, Need> {
+        if let Some(&known) = self.asked.get(&steps) {
+            return Ok(known);
+        }
+        let new = run(self.program, &mut self.server, &steps, Stacks::Omitted)?;
+        let ready = new.ready_after(steps.len());
+        self.asked.insert(steps, ready);
+        Ok(ready)
     }
 
     /// The fields of all objects now.
@@ -157,7 +192,7 @@ impl<'p> Execution<'p> {
 
     /// What an operation of a thread touches.
     pub(crate) fn offer(&self, thread: ThreadId, op: &Op, names: &Names, pending: &mut Pending) {
-        self.state.offer(names, thread, op, pending);
+        self.state.offer(&self.context(names, self.ready()), thread, op, pending);
     }
 
     /// Keeps what the description of the next step needs.
@@ -423,7 +458,7 @@ impl System for Execution<'_> {
             return Ok(());
         }
         let program = self.program;
-        self.state.ask(&self.context(&program.names()), thread, pending);
+        self.state.ask(&self.context(&program.names(), self.ready()), thread, pending);
         let timed = self.next_op(thread).0.is_some_and(|op| op.is_timed());
         if timed && self.others_live(thread) {
             if !program.needs.process {
@@ -527,7 +562,8 @@ impl System for Execution<'_> {
 
     fn ask_at(&mut self, state: &State, thread: ThreadId) -> Result<Pending, Need> {
         let mut pending = Pending::vacant();
-        state.ask(&self.context(&self.program.names()), thread, &mut pending);
+        let ready = self.ready_at(state, thread)?;
+        state.ask(&self.context(&self.program.names(), ready), thread, &mut pending);
         Ok(pending)
     }
 }

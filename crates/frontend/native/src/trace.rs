@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use preempt_native_block::{
     Event, Misuse, NEVER, ObjectKind, Op as OpKind, Outcome as End, Record,
 };
-use preempt_system::{Choice, ThreadId};
+use preempt_system::{Choice, ThreadId, ThreadSet};
 
-use crate::names::{NOTHING, Names, ObjectName};
+use crate::names::{DESCRIPTORS, NOTHING, Names, ObjectName};
 use crate::server::{Output, Run};
 use crate::state::{Detail, Op, Outcome};
 
@@ -18,6 +18,8 @@ pub(crate) struct Step {
     pub(crate) outcome: Outcome,
     /// The next operation of the thread, unless it has ended or the process has.
     pub(crate) next: Option<Op>,
+    /// The threads that wait for descriptors which are ready after it.
+    pub(crate) ready: ThreadSet,
     /// The threads that it created, with their first operations.
     pub(crate) started: Vec<(ThreadId, Op)>,
 }
@@ -37,6 +39,8 @@ pub(crate) struct Trace {
     /// The threads before the first step with their first operations: the main thread, unless the
     /// process ended before it had one, and threads that it created before.
     pub(crate) initial: Vec<(ThreadId, Op)>,
+    /// Those that wait for descriptors which are ready.
+    pub(crate) initially_ready: ThreadSet,
     pub(crate) steps: Vec<Step>,
     /// The first incident that is not a panic, and the number of steps before it.
     pub(crate) incident: Option<(usize, Incident)>,
@@ -59,6 +63,7 @@ impl Trace {
         let mut decoder = Decoder {
             trace: Trace {
                 initial: Vec::new(),
+                initially_ready: ThreadSet::EMPTY,
                 steps: Vec::new(),
                 incident: None,
                 panic: None,
@@ -75,6 +80,16 @@ impl Trace {
         };
         events.iter().for_each(|event| decoder.event(event));
         decoder.mixed.map_or(Ok(decoder.trace), Err)
+    }
+}
+
+impl Trace {
+    /// The threads that wait for descriptors which are ready after this many steps.
+    pub(crate) fn ready_after(&self, steps: usize) -> ThreadSet {
+        match steps.checked_sub(1).and_then(|last| self.steps.get(last)) {
+            Some(step) => step.ready,
+            None => self.initially_ready,
+        }
     }
 }
 
@@ -169,12 +184,25 @@ impl Decoder<'_> {
         let record = Record::of(event.record).expect("the runtime writes records of this version");
         match record {
             Record::Next => self.announce(thread, event),
-            Record::Step => self.trace.steps.push(Step {
-                choice: Choice { thread, alternative: event.value },
-                outcome: Outcome { alternative: event.value, ..Outcome::default() },
-                next: None,
-                started: Vec::new(),
-            }),
+            Record::Step => {
+                // Whoever steps has waited long enough.
+                let ready = self.trace.ready_after(self.trace.steps.len()).without(thread);
+                self.trace.steps.push(Step {
+                    choice: Choice { thread, alternative: event.value },
+                    outcome: Outcome { alternative: event.value, ..Outcome::default() },
+                    next: None,
+                    ready,
+                    started: Vec::new(),
+                });
+            }
+            Record::Ready => {
+                let last = self.trace.steps.last_mut().map(|step| &mut step.ready);
+                let ready = last.unwrap_or(&mut self.trace.initially_ready);
+                *ready = match event.value {
+                    0 => ready.without(thread),
+                    _ => ready.with(thread),
+                };
+            }
             Record::Learn => {
                 if let Some(step) = self.trace.steps.last_mut() {
                     step.outcome.learned = event.value;
@@ -251,12 +279,14 @@ impl Decoder<'_> {
         let kind = OpKind::of(event.what).expect("the runtime writes known operations");
         let object = match kind {
             OpKind::Begin | OpKind::Finish | OpKind::Join | OpKind::Created => event.object as u32,
+            OpKind::Io | OpKind::IoWait => DESCRIPTORS,
             kind => self.locate(kind.object_kind(), event.object, event.size),
         };
         /// A futex word.
         const WORD: u8 = 4;
         let other = self.locate(kind.other_kind(), event.other, WORD);
-        let operands = if kind.is_atomic() { event.other } else { 0 };
+        let is_io = matches!(kind, OpKind::Io | OpKind::IoWait);
+        let operands = if kind.is_atomic() || is_io { event.other } else { 0 };
         let detail = Detail { size: event.size, number: event.value, operands };
         let deadline = std::mem::replace(&mut self.deadline, NEVER);
         let time = event.time;

@@ -154,7 +154,8 @@ pub struct Event {
 pub enum Record {
     /// The next operation of a thread: `what`, on `object` and `other`, called from `pc`. For an
     /// atomic, `value` has the [memory orders](orders) and `other` is a [digest](digest) of its
-    /// operands; for a futex, `value` is the expected value.
+    /// operands; for a futex, `value` is the expected value; for descriptors, `value` is a [`Call`]
+    /// and `other` the number of the descriptor.
     Next = 1,
     /// A thread takes its next operation, by the alternative `value`.
     Step = 2,
@@ -180,6 +181,9 @@ pub enum Record {
     Deadline = 11,
     /// The thread spins: its last `value` operations are one round of a loop that changes nothing.
     Spin = 12,
+    /// Whether the descriptors for which the thread waits are ready: `value` is 1 if they are. A
+    /// wait begins with descriptors that are not.
+    Ready = 13,
 }
 
 /// The memory orders of an atomic operation as one number: that of a success, and that of a failed
@@ -345,6 +349,46 @@ pub enum Op {
     /// such an operation often uses what it has just claimed, by accesses that are not visible
     /// here: others may come in between.
     AfterWrite = 90,
+    /// Operates on descriptors without waiting.
+    Io = 100,
+    /// Waits until descriptors are ready, and operates on them.
+    IoWait = 101,
+}
+
+/// The calls that operate on descriptors.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `read` and others.
+    Read = 1,
+    /// `write` and others.
+    Write = 2,
+    /// `recv` and others.
+    Receive = 3,
+    /// `send` and others.
+    Send = 4,
+    /// `accept`, `accept4`.
+    Accept = 5,
+    /// `connect`.
+    Connect = 6,
+    /// `close`.
+    Close = 7,
+    /// `shutdown`.
+    Shutdown = 8,
+    /// `poll`, `ppoll`.
+    Poll = 9,
+    /// `select`, `pselect`.
+    Select = 10,
+    /// `epoll_wait` and others.
+    EpollWait = 11,
+    /// `epoll_ctl`.
+    EpollControl = 12,
+    /// Calls that make descriptors.
+    Create = 13,
+    /// `bind`.
+    Bind = 14,
+    /// `listen`.
+    Listen = 15,
 }
 
 impl Op {
@@ -374,6 +418,7 @@ impl Op {
             Op::Load | Op::Store | Op::Exchange | Op::CompareExchange => ObjectKind::Atomic,
             Op::FetchAdd | Op::FetchSub | Op::FetchAnd | Op::FetchOr => ObjectKind::Atomic,
             Op::FetchXor | Op::FetchNand | Op::AfterWrite => ObjectKind::Atomic,
+            Op::Io | Op::IoWait => return None,
         })
     }
 
@@ -452,7 +497,7 @@ macro_rules! from_number {
 from_number!(
     Record, u8,
     Next Step Learn Start Create Frame Panic Misuse Values UpperValues Deadline
-    Spin
+    Spin Ready
 );
 from_number!(
     Misuse, u32,
@@ -472,5 +517,10 @@ from_number!(
     Arrive Leave EnterOnce LeaveOnce
     FutexWait FutexWoken TimedFutexWoken FutexWakeOne FutexWakeAll
     Load Store Exchange FetchAdd FetchSub FetchAnd FetchOr FetchXor FetchNand CompareExchange
-    AfterWrite
+    AfterWrite Io IoWait
+);
+from_number!(
+    Call, u32,
+    Read Write Receive Send Accept Connect Close Shutdown Poll Select EpollWait EpollControl
+    Create Bind Listen
 );

@@ -8,6 +8,7 @@
 //! hooks/*     the replaced functions: what the program calls
 //! schedule    announces operations, chooses, hands over the baton, writes the log
 //! objects     the states of all synchronisation objects, by address
+//! descriptors which can make a thread wait, and when they are ready
 //! threads     creation, the baton, the end of a thread
 //! spins       which threads wait by looping
 //! server      the start of the process, the fork server, the end of the process
@@ -68,6 +69,7 @@ mod footprint {
 #[allow(dead_code, reason = "closures use the rest")]
 mod spin;
 
+mod descriptors;
 mod hooks;
 mod objects;
 mod op;

@@ -13,7 +13,9 @@ use crate::block::{
     Block, Choice, Event, MAX_EVENTS, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, NEVER, ObjectKind,
     Op, Outcome, Record, may_expire,
 };
+use crate::descriptors::Wait;
 use crate::footprint::Access;
+use crate::hooks::socket::Ports;
 use crate::object::Action;
 use crate::objects::{Object, Objects};
 use crate::op::NO_OBJECT;
@@ -38,6 +40,14 @@ pub struct Runtime {
     pub concurrent: bool,
     /// The latest deadline by which a wait has ended: no clock shows an earlier time afterwards.
     floor: u64,
+    /// The threads that have announced a wait for descriptors.
+    pub waits_for_descriptors: u32,
+    /// The number of operations on descriptors.
+    pub descriptor_operations: u64,
+    /// The virtual time of the last one.
+    descriptor_time: u64,
+    /// The ports on which the program listens.
+    pub ports: Ports,
 }
 
 /// A read lock that a thread holds more than once.
@@ -61,6 +71,10 @@ static mut RUNTIME: Runtime = Runtime {
     forced: 0,
     concurrent: false,
     floor: 0,
+    waits_for_descriptors: 0,
+    descriptor_operations: 0,
+    descriptor_time: 0,
+    ports: Ports::NONE,
 };
 
 /// The state of this library. References to it end before the baton is handed over.
@@ -189,6 +203,12 @@ pub fn log_values(size: u8, found: u128, left: u128, wrote: bool) {
     }
 }
 
+/// Logs whether the descriptors for which a thread waits are ready.
+pub fn log_ready(slot: usize, ready: bool) {
+    let (record, value) = (Record::Ready as u8, u32::from(ready));
+    log(Event { record, thread: slot as u8, value, ..EVENT });
+}
+
 /// Logs a Rust panic.
 pub fn log_panic() {
     log(Event { record: Record::Panic as u8, thread: me() as u8, ..EVENT });
@@ -217,6 +237,8 @@ pub struct Next {
     pub deadline: u64,
     /// The local time of the thread when it announced this.
     pub time: u64,
+    /// The descriptors that it waits for.
+    pub wait: Wait,
 }
 
 impl Next {
@@ -231,6 +253,7 @@ impl Next {
         operands: 0,
         deadline: NEVER,
         time: 0,
+        wait: Wait::Nothing,
     };
 
     /// An operation on one object.
@@ -295,6 +318,10 @@ pub fn announce(slot: usize, next: Next) {
     let time = thread.time;
     thread.next = Next { time, ..next };
     thread.stage = Stage::Waiting;
+    if next.op == Op::IoWait {
+        (thread.ready, thread.asked) = (false, 0);
+        runtime().waits_for_descriptors += 1;
+    }
     if next.deadline != NEVER {
         let (record, object) = (Record::Deadline as u8, next.deadline);
         log(Event { record, thread: slot as u8, object, ..EVENT });
@@ -322,6 +349,7 @@ pub fn announce(slot: usize, next: Next) {
 
 /// Chooses who takes the next step, and logs it.
 pub fn choose() -> Choice {
+    crate::descriptors::refresh();
     let runtime = runtime();
     let block = block();
     let step = runtime.steps;
@@ -492,6 +520,7 @@ impl Runtime {
             }
             Op::FutexWoken | Op::TimedFutexWoken => one_if(futex(object).can(id, Action::Wake)),
             Op::Sleep => (0, 0),
+            Op::IoWait => one_if(thread.ready),
             Op::NotifyOne => (0, condvar(object).ways(id, Action::NotifyOne { nth: 0 })),
             Op::FutexWakeOne => (0, futex(object).ways(id, Action::NotifyOne { nth: 0 })),
             Op::Lock | Op::ReadLock | Op::WriteLock | Op::Acquire | Op::Leave | Op::EnterOnce => {
@@ -532,6 +561,13 @@ impl Runtime {
         match op {
             Op::Begin | Op::Created | Op::Yield | Op::Sleep | Op::Exit | Op::Count => 0,
             Op::FutexWait => self.touch(slot, ObjectKind::Atomic, other, Access::Read),
+            Op::Io | Op::IoWait => {
+                self.waits_for_descriptors -= u32::from(op == Op::IoWait);
+                self.descriptor_operations += 1;
+                let time = self.threads[slot].time.max(self.descriptor_time) + 1;
+                (self.threads[slot].time, self.descriptor_time) = (time, time);
+                0
+            }
             Op::Finish => {
                 self.threads[slot].stage = Stage::Ended;
                 0

@@ -186,6 +186,7 @@ fn serve() {
     let block = block();
     let controller = parent();
     die_with_parent();
+    crate::descriptors::note_inherited();
     // The controller numbers requests from 1.
     let mut served = 0;
     block.ready.store(VERSION, Release);

@@ -60,6 +60,10 @@ pub struct Thread {
     pub stepped_at: usize,
     /// Its virtual time in nanoseconds: see [`crate::hooks::time`].
     pub time: u64,
+    /// Whether the descriptors that it waits for are ready: see [`crate::descriptors`].
+    pub ready: bool,
+    /// One more than the number of operations on descriptors when that was asked; 0 if never.
+    pub asked: u64,
     /// 1 if the baton was handed to it. The only field that other threads' owners may touch.
     baton: AtomicU32,
     pthread: u64,
@@ -95,6 +99,8 @@ impl Thread {
         yields_again: false,
         stepped_at: 0,
         time: 0,
+        ready: false,
+        asked: 0,
         baton: AtomicU32::new(0),
         pthread: 0,
         created: 0,

@@ -8,14 +8,18 @@ use std::fmt::Write as _;
 
 use std::time::Duration;
 
-use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
+use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction};
 use preempt_native::{Executable, Native};
 
 use crate::compile::{executable, folder, programs};
 
 /// What is refused, with words of the refusal.
-const REFUSED: [(&str, &str); 3] =
-    [("forks", "`fork`"), ("pipes", "system call 0"), ("spins", "without a scheduling point")];
+const REFUSED: [(&str, &str); 4] = [
+    ("forks", "`fork`"),
+    ("spins", "without a scheduling point"),
+    ("timers", "`timerfd_create`"),
+    ("connects_outside", "a connection to another machine"),
+];
 
 /// Have a data race on plain memory, which reductions and the cache of happens-before graphs take for
 /// granted not to exist: two orders of steps that share no object count as one. All their executions
@@ -30,6 +34,9 @@ const APART: [&str; 2] = ["changes_file", "temporary_file"];
 
 /// Programs that are explored a second time, with longer delays of threads, in seconds.
 const DELAYED: [(&str, u64); 3] = [("hour", 3600), ("sleep_order", 1), ("timeout", 2)];
+
+/// Executions of dpor-optimal after which it is stopped.
+const MOST_TRACES: u64 = 300;
 
 fn explore(executable: &Executable, plan: Plan) -> (Outcome, Native) {
     let search = plan.build_for_program().expect("the plan is possible");
@@ -61,10 +68,15 @@ fn expected_of(name: &str, title: &str, executable: &Executable) -> String {
     if RACY.contains(&name) || name == LARGE.0 {
         return text + "\n";
     }
-    let optimal = Plan { order: Order::Executions, reduction: Reduction::Optimal, ..Plan::new() };
+    // All operations on descriptors are dependent: there are more traces than anyone counts.
+    let limits = Limits { executions: Some(MOST_TRACES), ..Limits::default() };
+    let reduction = Reduction::Optimal;
+    let optimal = Plan { order: Order::Executions, reduction, limits, ..Plan::new() };
     let (all, native) = explore(executable, optimal);
     assert_eq!(native.refusal(), None, "{name}");
-    assert_eq!(all.verdict, outcome.verdict, "{name}: dpor-optimal agrees with icb");
+    if all.complete || !all.findings.is_empty() {
+        assert_eq!(all.verdict, outcome.verdict, "{name}: dpor-optimal agrees with icb");
+    }
     if all.complete {
         let traces = all.tally.map_or(0, |tally| tally.executions);
         let _ = writeln!(text, "traces = {traces}");

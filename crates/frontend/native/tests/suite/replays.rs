@@ -35,7 +35,9 @@ fn told(native: &Native, finding: &Finding) -> Replayed {
 
 #[test]
 fn a_schedule_that_leaves_the_process_fails_in_the_same_way_every_time() {
-    for name in ["abba", "lost_update", "signal_one", "exits", "unlock_free", "use_before_init"] {
+    let calls = ["abba", "lost_update", "signal_one", "exits", "unlock_free", "use_before_init"];
+    let descriptors_and_time = ["pipe_deadlock", "eventfd_handoff", "epoll_loop", "timeout_race"];
+    for name in calls.into_iter().chain(descriptors_and_time) {
         let (finding, native) = found(name);
         let told = told(&native, &finding);
         assert_eq!(told.misfit, None, "{name}");

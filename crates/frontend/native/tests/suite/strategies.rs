@@ -6,7 +6,7 @@ use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::program;
 
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 15] = [
     "abba",
     "abba_ordered",
     "lost_update",
@@ -19,6 +19,9 @@ const PROGRAMS: [&str; 12] = [
     "sleep_poll",
     "timeout_checked",
     "timed_all",
+    "ping_pong",
+    "pipe_deadlock",
+    "epoll_loop",
 ];
 
 fn systematic() -> Vec<(&'static str, Plan)> {

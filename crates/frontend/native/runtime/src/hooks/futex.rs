@@ -50,6 +50,7 @@ unsafe extern "C" fn other(
                 point(Next::on(Op::Yield, 0, 0));
                 return 0;
             }
+            sys::IO_URING_SETUP => unsupported("io_uring"),
             sys::EXIT_GROUP => super::process::end_now(a as c_int),
             _ => {}
         }

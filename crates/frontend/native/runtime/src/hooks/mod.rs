@@ -45,17 +45,55 @@ macro_rules! hook {
     };
 }
 
+/// Defines a hook with six arguments, which leave no register for the return address: it is in a
+/// variable between the exported function and the body. Only the thread with the baton is there.
+macro_rules! hook6 {
+    (fn $name:ident($($arg:ident: $type:ty),*; $pc:ident) -> $result:ty $body:block) => {
+        mod $name {
+            use super::*;
+
+            static mut CALLER: usize = 0;
+
+            unsafe extern "C-unwind" fn body($($arg: $type),*) -> $result {
+                if !$crate::schedule::active() {
+                    return $crate::real::real!($name: extern "C-unwind" fn($($type),*) -> $result)($($arg),*);
+                }
+                // SAFETY: see the documentation of the macro.
+                let $pc = unsafe { CALLER };
+                $(let _ = $arg;)*
+                $body
+            }
+
+            /// The exported function: see the module documentation.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C-unwind" fn $name() {
+                core::arch::naked_asm!(
+                    "mov rax, [rsp]",
+                    "mov [rip + {caller}], rax",
+                    "jmp {body}",
+                    caller = sym CALLER,
+                    body = sym body,
+                )
+            }
+        }
+    };
+}
+
 mod atomic;
 mod barrier;
 mod cond;
+mod descriptor;
 mod futex;
 mod memory;
 mod mutex;
 mod once;
+mod poll;
 pub mod process;
 mod random;
 mod rwlock;
 mod semaphore;
+pub mod socket;
 pub mod stack;
 mod thread;
 pub mod time;

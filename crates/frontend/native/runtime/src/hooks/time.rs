@@ -32,6 +32,18 @@ pub struct Time {
     rest: c_long,
 }
 
+impl Time {
+    /// Seconds and nanoseconds.
+    pub fn new(seconds: i64, nanoseconds: i64) -> Time {
+        Time { seconds, rest: nanoseconds }
+    }
+
+    /// Whether it is no time at all.
+    pub fn is_zero(&self) -> bool {
+        (self.seconds, self.rest) == (0, 0)
+    }
+}
+
 fn now() -> u64 {
     let thread = &mut runtime().threads[me()];
     thread.time += READING;

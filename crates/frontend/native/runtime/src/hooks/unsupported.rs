@@ -25,3 +25,12 @@ unsupported! { pthread_kill alarm setitimer timer_create timer_settime }
 unsupported! {
     sem_open pthread_mutex_consistent pthread_mutexattr_setrobust
 }
+
+// Descriptors that become ready by something other than this program's threads.
+unsupported! { timerfd_create signalfd inotify_init inotify_init1 fanotify_init }
+
+// Waiting for signals.
+unsupported! { pause sigwait sigwaitinfo sigtimedwait sigsuspend }
+
+// Queues that other processes can use.
+unsupported! { mq_open msgget semget }
