@@ -59,7 +59,8 @@ fn explore_words<M: Model, const W: usize>(
                 (explored.store_bytes, explored.omission) =
                     (store.bytes(), store.omission(explored.seen.states));
                 drop(store);
-                explored.failures = retrace::retrace(plan, model, &classes, control);
+                let bytes = explored.store_bytes + explored.frontier_bytes;
+                explored.failures = retrace::retrace(plan, model, &classes, control, bytes);
                 return explored;
             }
         }

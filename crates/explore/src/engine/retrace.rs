@@ -12,6 +12,7 @@ use preempt_system::{Failure, Schedule};
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::execution::Stop;
+use crate::engine::memory;
 use crate::engine::store::{self, Visited};
 use crate::plan::{Limits, ResolvedPlan, StoreKind};
 
@@ -20,19 +21,15 @@ use crate::plan::{Limits, ResolvedPlan, StoreKind};
 /// that the first search did not find, if the store omits states.
 pub(crate) fn retrace<E>(
     plan: &ResolvedPlan,
-    words: usize,
     wanted: &DistinctFailures<E>,
     control: &SearchControl,
-    search: impl Fn(&ResolvedPlan, &dyn Visited, &SearchControl) -> Vec<(Failure, Schedule)>,
+    search: impl Fn(&ResolvedPlan, &SearchControl) -> Vec<(Failure, Schedule)>,
 ) -> Vec<(Failure, Schedule)> {
     let alone = ResolvedPlan { jobs: 1, ..*plan };
     let exact = ResolvedPlan { strategy: plan.strategy.with_store(StoreKind::Exact), ..alone };
     for plan in [alone, exact] {
         let own = SearchControl::unseen(Limits::default());
-        let Ok(store) = store::build(plan.strategy.store(), words, 1) else {
-            panic!("the first search has freed the memory for the second");
-        };
-        let mut found = search(&plan, &*store, &own);
+        let mut found = search(&plan, &own);
         let is_found = |failure: &Failure| found.iter().any(|(other, _)| other == failure);
         let is_done = match plan.keep_going {
             true => wanted.iter().all(|(failure, _)| is_found(failure)),
@@ -54,6 +51,29 @@ pub(crate) fn retrace<E>(
         }
     }
     panic!("an exact search finds what the first search found")
+}
+
+/// An empty store for the second search.
+pub(crate) fn store(plan: &ResolvedPlan, words: usize) -> Box<dyn Visited> {
+    let Ok(store) = store::build(plan.strategy.store(), words, 1) else {
+        panic!("the first search has freed the memory for the second");
+    };
+    store
+}
+
+/// The bytes that a second search may use beside what it has in common with the first, which needed
+/// `first_bytes` and has freed them. At least a sixteenth of a limit is always granted: with less,
+/// the path would be searched for in very many parts.
+pub(crate) fn room(limits: &Limits, first_bytes: usize) -> usize {
+    let left = |limit: usize, used: usize| {
+        limit.saturating_sub(used.saturating_add(first_bytes)).max(limit / 16)
+    };
+    let tables = limits.memory.map(|limit| left(limit, 0));
+    let process = limits.resident.and_then(|limit| {
+        memory::release_free_blocks();
+        Some(left(limit - limit / 16, memory::resident()?))
+    });
+    tables.into_iter().chain(process).min().unwrap_or(usize::MAX)
 }
 
 /// The labels on the way from the root to `node`, in order. `parent` returns the parent of a node

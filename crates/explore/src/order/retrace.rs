@@ -4,7 +4,17 @@
 //! found first, then the lowest thread and alternative. It ends with the level in which everything
 //! wanted was found.
 //!
-//! **Cost.** The time of the first search up to the findings, and 12 more bytes for every state.
+//! **Memory.** The second search has the store and the levels of the first one, and 12 bytes for
+//! every state, its *link* to its parent. A limit of memory that was enough for the first search may
+//! not be enough for all links. So only the links of the last levels are kept, as many as there is
+//! room for, but at least those of two levels. They lead back to a state of an earlier level. It is
+//! known by its level and its number there, which are the same in every search, since one worker
+//! finds states in one order: the next search goes only up to that state, and so on until the initial
+//! state is reached.
+//!
+//! **Cost.** The time of the first search up to the findings, once for every such part of the path.
+
+use std::collections::VecDeque;
 
 use preempt_system::{Choice, Failure, Model, Schedule};
 
@@ -12,8 +22,8 @@ use super::bfs::{Trail, Worker};
 use super::frontier::Frontier;
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
-use crate::engine::retrace::{self, path};
-use crate::plan::ResolvedPlan;
+use crate::engine::retrace;
+use crate::plan::{Limits, ResolvedPlan};
 
 /// How a state of a level was reached.
 #[derive(Clone, Copy)]
@@ -29,13 +39,29 @@ struct Place {
     level: usize,
     state: u32,
     choice: Option<Choice>,
+    /// Lower ranks are reported first: by the number of steps, then by the last step.
+    rank: (usize, u32, usize, u32),
 }
 
-/// The parents of all states.
-#[derive(Default)]
+/// The end of the path to a failure.
+struct Way {
+    failure: Failure,
+    /// The state, by its level and its number there, from which `steps` lead to the failure.
+    level: usize,
+    state: u32,
+    /// The last one first.
+    steps: Vec<Choice>,
+}
+
+/// The parents of the states of some consecutive levels.
 struct Links {
-    /// The links of every level's states. The last level is still growing.
-    levels: Vec<Vec<Link>>,
+    /// The links of every level's states from the level `first` on. The last level is still growing.
+    levels: VecDeque<Vec<Link>>,
+    first: usize,
+    /// The number of links in `levels`.
+    kept: usize,
+    /// If more links than this are kept, the oldest levels are dropped.
+    most: usize,
     /// The number of the state that is being expanded, in the level before the last.
     current: u32,
     /// The parents of the successors in the batch.
@@ -44,44 +70,75 @@ struct Links {
 }
 
 impl Links {
+    fn new(most: usize) -> Links {
+        Links {
+            levels: VecDeque::from([Vec::new()]),
+            first: 0,
+            kept: 0,
+            most,
+            current: 0,
+            parents: Vec::new(),
+            failures: DistinctFailures::default(),
+        }
+    }
+
     fn new_level(&mut self) {
-        self.levels.push(Vec::new());
+        self.levels.push_back(Vec::new());
         self.current = 0;
     }
 
-    fn record(&mut self, failure: Failure, place: Place) {
-        let levels = &self.levels;
-        self.failures.record(failure, place, |new, old| rank(levels, new) < rank(levels, old));
+    /// The level that is growing.
+    fn last(&self) -> usize {
+        self.first + self.levels.len() - 1
     }
 
-    /// The failures with their schedules, the best first.
-    fn schedules(self) -> Vec<(Failure, Schedule)> {
-        let mut found = self.failures.into_vec();
-        found.sort_by_key(|(_, place)| rank(&self.levels, place));
-        let schedule = |place: Place| {
-            let steps = path((place.level, place.state), |&(level, state)| {
-                let above = level.checked_sub(1)?;
-                let Link { parent, choice } = self.levels[level][state as usize];
-                Some(((above, parent), choice))
-            });
-            Schedule::new(steps.into_iter().chain(place.choice).collect())
+    /// Drops the oldest levels if there are too many links. The last two levels stay: they say how a
+    /// state was reached that is being expanded, or was just found.
+    fn trim(&mut self) {
+        while self.kept > self.most && self.levels.len() > 2 {
+            let oldest = self.levels.pop_front().expect("there are more than two levels");
+            self.kept -= oldest.len();
+            self.first += 1;
+        }
+    }
+
+    fn link(&self, level: usize, state: u32) -> Link {
+        self.levels[level - self.first][state as usize]
+    }
+
+    fn record(&mut self, failure: Failure, level: usize, state: u32, choice: Option<Choice>) {
+        let last =
+            choice.map_or_else(|| self.link(level, state), |choice| Link { parent: state, choice });
+        let rank = (
+            level + usize::from(choice.is_some()),
+            last.parent,
+            last.choice.thread.index(),
+            last.choice.alternative,
+        );
+        let place = Place { level, state, choice, rank };
+        self.failures.record(failure, place, |new, old| new.rank < old.rank);
+    }
+
+    /// The ways to the failures, the best first, as far back as the links lead.
+    fn ways(mut self) -> Vec<Way> {
+        let mut found = std::mem::take(&mut self.failures).into_vec();
+        found.sort_by_key(|(_, place)| place.rank);
+        let way = |(failure, Place { level, state, choice, .. })| {
+            let mut way = Way { failure, level, state, steps: choice.into_iter().collect() };
+            self.extend(&mut way);
+            way
         };
-        found.into_iter().map(|(failure, place)| (failure, schedule(place))).collect()
+        found.into_iter().map(way).collect()
     }
-}
 
-/// Lower ranks are reported first.
-fn rank(levels: &[Vec<Link>], place: &Place) -> (usize, u32, usize, u32) {
-    let last = match place.choice {
-        Some(choice) => Link { parent: place.state, choice },
-        None => levels[place.level][place.state as usize],
-    };
-    (
-        place.level + usize::from(place.choice.is_some()),
-        last.parent,
-        last.choice.thread.index(),
-        last.choice.alternative,
-    )
+    /// Follows a way back as far as the links lead.
+    fn extend(&self, way: &mut Way) {
+        while (self.first.max(1)..=self.last()).contains(&way.level) {
+            let Link { parent, choice } = self.link(way.level, way.state);
+            way.steps.push(choice);
+            (way.level, way.state) = (way.level - 1, parent);
+        }
+    }
 }
 
 impl Trail for Links {
@@ -92,49 +149,74 @@ impl Trail for Links {
 
     fn fresh(&mut self, number: usize, choice: Choice) {
         let parent = self.parents.get(number).copied().unwrap_or(0);
-        self.levels.last_mut().expect("a level is growing").push(Link { parent, choice });
+        self.levels.back_mut().expect("a level is growing").push(Link { parent, choice });
+        self.kept += 1;
     }
 
     fn flushed(&mut self) {
         self.parents.clear();
+        self.trim();
     }
 
     fn failed(&mut self, choice: Option<Choice>, failure: Failure) {
-        let (level, state) = (self.levels.len() - 2, self.current);
-        self.record(failure, Place { level, state, choice });
+        self.record(failure, self.last() - 1, self.current, choice);
     }
 
     fn fresh_failed(&mut self, failure: Failure) {
-        let level = self.levels.len() - 1;
-        let state = u32::try_from(self.levels[level].len() - 1)
-            .expect("a level has fewer than 2^32 states");
-        self.record(failure, Place { level, state, choice: None });
+        let states = self.levels.back().expect("a level is growing").len();
+        let state = u32::try_from(states - 1).expect("a level has fewer than 2^32 states");
+        self.record(failure, self.last(), state, None);
     }
 }
 
+/// Searches level by level until `is_done`, and keeps about `most` links.
+fn search<M: Model>(
+    plan: &ResolvedPlan,
+    model: &M,
+    control: &SearchControl,
+    most: usize,
+    is_done: impl Fn(&Links) -> bool,
+) -> Links {
+    let words = model.shape().words;
+    let store = retrace::store(plan, words);
+    let frontier = Frontier::new(words, control);
+    let mut worker =
+        Worker::<_, _, 0>::new((plan, model), &*store, control, &frontier, Links::new(most));
+    worker.begin(plan.keep_going);
+    while frontier.advance() > 0 && !is_done(&worker.trail) && !control.stopped() {
+        worker.trail.new_level();
+        worker.expand_level();
+    }
+    worker.trail
+}
+
 /// A schedule for each of the failures in `wanted`: the best of them only, unless the plan keeps
-/// going.
+/// going. The first search needed `first_bytes`.
 pub(crate) fn retrace<M: Model>(
     plan: &ResolvedPlan,
     model: &M,
     wanted: &DistinctFailures<()>,
     control: &SearchControl,
+    first_bytes: usize,
 ) -> Vec<(Failure, Schedule)> {
-    let words = model.shape().words;
-    retrace::retrace(plan, words, wanted, control, |plan, store, control| {
-        let frontier = Frontier::new(words, control);
-        let mut worker =
-            Worker::<_, _, 0>::new((plan, model), store, control, &frontier, Links::default());
-        worker.trail.new_level();
-        worker.begin(plan.keep_going);
-        let is_done = |failures: &DistinctFailures<Place>| match plan.keep_going {
-            true => failures.contain_all(wanted),
-            false => !failures.is_empty(),
-        };
-        while frontier.advance() > 0 && !is_done(&worker.trail.failures) && !control.stopped() {
-            worker.trail.new_level();
-            worker.expand_level();
+    let most = retrace::room(&control.limits, first_bytes) / size_of::<Link>();
+    retrace::retrace(plan, wanted, control, |plan, control| {
+        let links = search(plan, model, control, most, |links| match plan.keep_going {
+            true => links.failures.contain_all(wanted),
+            false => !links.failures.is_empty(),
+        });
+        let mut ways = links.ways();
+        ways.truncate(if plan.keep_going { usize::MAX } else { 1 });
+        let farthest = |ways: &[Way]| ways.iter().map(|way| way.level).max();
+        while let Some(level @ 1..) = farthest(&ways) {
+            let control = SearchControl::unseen(Limits::default());
+            let links = search(plan, model, &control, most, |links| links.last() == level);
+            ways.iter_mut().for_each(|way| links.extend(way));
         }
-        worker.trail.schedules()
+        let schedule = |mut way: Way| {
+            way.steps.reverse();
+            (way.failure, Schedule::new(way.steps))
+        };
+        ways.into_iter().map(schedule).collect()
     })
 }

@@ -7,7 +7,7 @@ use crate::toy::{Op, Toy, grid, philosophers, random};
 use preempt_explore::cursor::Cursor;
 use preempt_explore::oracle::{self, name};
 use preempt_explore::replay::end;
-use preempt_explore::{Coverage, Omission, Order, Outcome, Plan, Silent, StoreKind};
+use preempt_explore::{Coverage, Limits, Omission, Order, Outcome, Plan, Silent, StoreKind};
 use preempt_system::{FailureKind, Verdict};
 
 const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
@@ -218,5 +218,28 @@ fn a_program_that_is_born_wrong_has_an_empty_schedule() {
         assert_eq!(outcome.coverage.states, 1);
         let outcome = run(plan.keep_going(), &toy);
         assert_eq!((outcome.findings.len(), outcome.coverage.states), (2, 9), "{plan:?}");
+    }
+}
+
+/// A limit of memory that is enough for the search leaves no room for the parents of all states. The
+/// path is then found in several parts, and is the same.
+#[test]
+fn the_path_of_a_finding_is_found_within_the_limit_of_memory() {
+    let adds = |cell| vec![Op::Add { cell, value: 1 }; 12];
+    let waits = |cell| Op::Await { cell, value: 12 };
+    let late = vec![waits(0), waits(1), waits(2), Op::AssertNot { cell: 0, value: 12 }];
+    let early = vec![waits(1), Op::AssertNot { cell: 1, value: 12 }];
+    let toy = Toy::new(3, vec![adds(0), adds(1), adds(2), late, early]);
+    for store in [StoreKind::Exact, StoreKind::Tree] {
+        for plan in [Plan::new().store(store), Plan::new().store(store).keep_going()] {
+            let free = run(plan, &toy);
+            assert_eq!(free.findings.len(), if plan.keep_going { 2 } else { 1 });
+            let needed = free.store_bytes + free.frontier_bytes;
+            assert!(free.coverage.states as usize * 12 > needed / 16, "all links fit: {needed}");
+            let limits = Limits { memory: Some(needed), ..Limits::default() };
+            let limited = run(plan.limits(limits), &toy);
+            assert_eq!((limited.stopped, limited.complete), (None, free.complete));
+            assert_eq!(limited.findings, free.findings, "{plan:?}");
+        }
     }
 }

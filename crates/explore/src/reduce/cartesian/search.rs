@@ -29,7 +29,7 @@ use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::observer::Follower;
 use crate::engine::parallel::{self, Paused};
-use crate::engine::retrace::{path, retrace};
+use crate::engine::retrace::{path, retrace, store};
 use crate::engine::store::{Lookup, Visited};
 use crate::plan::ResolvedPlan;
 use crate::plan::coverage::{Coverage, Limit};
@@ -369,8 +369,9 @@ fn schedules<M: Model, const W: usize>(
     wanted: &DistinctFailures,
     control: &SearchControl,
 ) -> Vec<(Failure, Schedule)> {
-    retrace(plan, model.shape().words, wanted, control, |plan, store, control| {
-        let (failures, _) = once::<M, W>((plan, config, model), control, store, Some(wanted));
+    retrace(plan, wanted, control, |plan, control| {
+        let store = store(plan, model.shape().words);
+        let (failures, _) = once::<M, W>((plan, config, model), control, &*store, Some(wanted));
         let mut found = failures.into_vec();
         found.sort_by_key(|(_, schedule)| schedule.steps().len());
         found
