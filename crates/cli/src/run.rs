@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use preempt_explore::{Cache, Order, Outcome, Search, Subject};
 use preempt_native::narrate::{Told, tell};
-use preempt_native::{Executable, Harness, Native, source};
+use preempt_native::{Allocator, Executable, Harness, Native, source};
 use preempt_report::html::Page;
 use preempt_report::number::grouped;
 use preempt_report::recorder::{Numbering, Replayed};
@@ -62,6 +62,9 @@ pub struct ProgramArgs {
     /// [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_output: Option<usize>,
+    /// Who provides the memory that the program allocates [default: runtime]
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub allocator: Option<AllocatorArg>,
 }
 
 #[derive(Debug, Args)]
@@ -81,6 +84,15 @@ pub struct RunArgs {
 /// How the executions of an executable are explored and reported.
 pub type SearchArgs = search::SearchArgs<Executables>;
 
+/// The allocators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AllocatorArg {
+    /// No memory is used twice in an execution, so that the use of freed memory is found
+    Runtime,
+    /// That of the C library
+    System,
+}
+
 impl ProgramArgs {
     /// The executable, or why it cannot be explored.
     pub fn executable(&self, program: &OsString, args: &[OsString]) -> Result<Executable, Refused> {
@@ -99,6 +111,9 @@ impl ProgramArgs {
         found.max_delay = self.max_delay.unwrap_or(found.max_delay);
         found.max_time = self.max_time;
         found.max_memory = self.max_memory.map(|bytes| bytes as u64);
+        if self.allocator == Some(AllocatorArg::System) {
+            found.allocator = Allocator::System;
+        }
         found.max_output = self.max_output.map_or(found.max_output, |bytes| bytes as u64);
         Ok(found)
     }
@@ -117,6 +132,10 @@ impl ProgramArgs {
             self.max_time.map(|time| format!(" --max-time {}", time.as_secs_f64())),
             self.max_memory.map(|bytes| format!(" --max-memory {bytes}")),
             self.max_output.map(|bytes| format!(" --max-output {bytes}")),
+            self.allocator.map(|allocator| match allocator {
+                AllocatorArg::Runtime => " --allocator runtime".to_owned(),
+                AllocatorArg::System => " --allocator system".to_owned(),
+            }),
         ];
         all.into_iter().flatten().collect()
     }

@@ -23,8 +23,8 @@ impl Executable {
     pub fn identity(&self) -> io::Result<u64> {
         let input = self.stdin.as_ref().map(fs::read).transpose()?;
         let limits = (self.max_steps, self.max_delay, self.max_memory, self.max_output);
-        let options =
-            (self.expected_exit, self.same_output, self.harness, &self.environment, limits);
+        let run = (self.harness, self.allocator, &self.environment);
+        let options = (self.expected_exit, self.same_output, run, limits);
         let options = format!("{options:?}");
         let mut texts =
             vec![fs::read(&self.path)?, input.unwrap_or_default(), options.into_bytes()];

@@ -25,6 +25,17 @@ pub enum Harness {
     Other,
 }
 
+/// Who provides the memory that a program allocates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocator {
+    /// The runtime: no memory is used twice in an execution, so addresses do not depend on the
+    /// schedule, and the use of memory that was freed is found.
+    #[default]
+    Runtime,
+    /// The C library.
+    System,
+}
+
 /// An executable under test.
 #[derive(Clone, Debug)]
 pub struct Executable {
@@ -38,6 +49,8 @@ pub struct Executable {
     pub harness: Harness,
     /// What can be seen of it.
     pub(crate) level: Level,
+    /// Who provides its memory.
+    pub allocator: Allocator,
     /// The exit status of a good execution.
     pub expected_exit: i32,
     /// The file that is the standard input; without one the input is empty.
@@ -78,6 +91,7 @@ impl Executable {
             environment: Vec::new(),
             harness: Harness::Program,
             level,
+            allocator: Allocator::Runtime,
             expected_exit: 0,
             stdin: None,
             max_steps: 20_000,

@@ -43,7 +43,7 @@ mod temporary;
 mod trace;
 mod verdict;
 
-pub use executable::{Executable, Harness};
+pub use executable::{Allocator, Executable, Harness};
 pub use flags::{Compiler, flags, install_runtime};
 pub use level::Level;
 pub use program::{Native, Need, suits};

@@ -27,7 +27,7 @@ use preempt_native_block::{
     Slot, TEMP_FD, VERSION,
 };
 
-use crate::executable::{Executable, Harness};
+use crate::executable::{Allocator, Executable, Harness};
 use crate::temporary::TemporaryDirectory;
 
 /// The runtime, as `build.rs` has compiled it.
@@ -172,6 +172,7 @@ pub(crate) struct Server {
     request: u32,
     max_steps: u32,
     harness: Harness,
+    allocator: Allocator,
     /// The longest delay of a thread, in nanoseconds of virtual time.
     max_delay: u64,
     /// The longest time without a scheduling point.
@@ -206,6 +207,7 @@ impl Server {
             request: 0,
             max_steps: executable.max_steps,
             harness: executable.harness,
+            allocator: executable.allocator,
             max_delay: executable.max_delay(),
             patience: executable.max_turn,
             max_time: executable.max_time,
@@ -256,6 +258,7 @@ impl Server {
         shared.max_steps.store(self.max_steps, Relaxed);
         shared.max_delay.store(self.max_delay, Relaxed);
         shared.stacks.store(u32::from(request.stacks == Stacks::Recorded), Relaxed);
+        shared.system_heap.store(u32::from(self.allocator == Allocator::System), Relaxed);
         shared.join_first.store(u32::from(self.harness == Harness::Libtest), Relaxed);
         for zeroed in [&shared.outcome, &shared.detail, &shared.steps, &shared.events] {
             zeroed.store(0, Relaxed);

@@ -31,6 +31,8 @@ pub(crate) enum Incident {
     Panic { thread: ThreadId },
     /// The misuse of the object at a location, at a place.
     Misuse { misuse: Misuse, object: u32, pc: u64 },
+    /// The misuse of memory, at a place; `freed` is the thread and the place that have freed it.
+    Memory { misuse: Misuse, pc: u64, freed: (ThreadId, u64) },
 }
 
 /// An execution.
@@ -238,6 +240,11 @@ impl Decoder<'_> {
             Record::Misuse => {
                 let misuse = Misuse::of(event.value).expect("the runtime writes known misuses");
                 let which = match misuse {
+                    Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree => {
+                        let freed = (ThreadId::new(event.what.into()), event.other);
+                        self.incident(Incident::Memory { misuse, pc: event.pc, freed });
+                        return;
+                    }
                     Misuse::DestroyHeldMutex | Misuse::UseDestroyedMutex => ObjectKind::Mutex,
                     Misuse::DestroyHeldRwLock => ObjectKind::RwLock,
                     Misuse::DestroyAwaitedCondvar => ObjectKind::Condvar,

@@ -90,6 +90,16 @@ fn incident_failure(
             let message = format!("thread {who} panicked{}{message}", place.unwrap_or_default());
             Failure { kind: FailureKind::Panic, message, site }
         }
+        Incident::Memory { misuse, pc, freed: (slot, at) } => {
+            let place = symbols.own_caller(at).map(|site| format!(" at {site}"));
+            let freed = format!("{} has freed{}", thread(slot.index()), place.unwrap_or_default());
+            let message = match misuse {
+                Misuse::DoubleFree => format!("double free: of memory that {freed}"),
+                Misuse::UseAfterFree => format!("use after free: of memory that {freed}"),
+                _ => "free of an address that is not that of allocated memory".to_owned(),
+            };
+            Failure { kind: FailureKind::Runtime, message, site: symbols.own_caller(pc) }
+        }
         Incident::Misuse { misuse, object: location, pc } => {
             let name = object(location);
             let message = match misuse {
@@ -99,6 +109,9 @@ fn incident_failure(
                 }
                 Misuse::DestroyAwaitedCondvar | Misuse::DestroyAwaitedBarrier => {
                     format!("{name} is destroyed while threads wait for it")
+                }
+                Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree => {
+                    unreachable!("misuses of memory are incidents of their own")
                 }
             };
             Failure { kind: FailureKind::Runtime, message, site: symbols.caller(pc) }

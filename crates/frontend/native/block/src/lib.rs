@@ -76,6 +76,9 @@ pub struct Block {
     /// The longest virtual time in nanoseconds by which a thread that can run is delayed while
     /// others wait for deadlines: see [`may_expire`].
     pub max_delay: AtomicU64,
+    /// Whether the program allocates by the functions of the C library (1) or by those of the
+    /// runtime (0).
+    pub system_heap: AtomicU32,
     /// How the execution ended, an [`Outcome`].
     pub outcome: AtomicU32,
     /// A number that belongs to the outcome.
@@ -216,6 +219,13 @@ pub enum Misuse {
     DestroyAwaitedBarrier = 4,
     /// A mutex is used after it was destroyed.
     UseDestroyedMutex = 5,
+    /// Memory is used after it was freed. The event has the address as `object`, and the thread and
+    /// the place of the free as `what` and `other`.
+    UseAfterFree = 6,
+    /// Memory is freed again; the event is as for [`Misuse::UseAfterFree`].
+    DoubleFree = 7,
+    /// Something is freed that is not a block of memory; `object` is the address.
+    BadFree = 8,
 }
 
 /// The kinds of objects that exist in the memory of the program.
@@ -502,7 +512,7 @@ from_number!(
 from_number!(
     Misuse, u32,
     DestroyHeldMutex DestroyHeldRwLock DestroyAwaitedCondvar DestroyAwaitedBarrier
-    UseDestroyedMutex
+    UseDestroyedMutex UseAfterFree DoubleFree BadFree
 );
 from_number!(ObjectKind, u8, Mutex RwLock Condvar Semaphore Barrier Once Futex Atomic);
 from_number!(Outcome, u32, Died Exited Deadlock Diverged StepLimit Unsupported Assertion Full Fault);

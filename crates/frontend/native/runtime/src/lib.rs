@@ -11,6 +11,7 @@
 //! descriptors which can make a thread wait, and when they are ready
 //! threads     creation, the baton, the end of a thread
 //! spins       which threads wait by looping
+//! heap        the memory that the program allocates
 //! server      the start of the process, the fork server, the end of the process
 //! sys, real   raw system calls; the functions that were replaced
 //! ```
@@ -70,6 +71,7 @@ mod footprint {
 mod spin;
 
 mod descriptors;
+mod heap;
 mod hooks;
 mod objects;
 mod op;

@@ -220,6 +220,20 @@ pub fn log_misuse(misuse: Misuse, object: u64, pc: usize) {
     log(Event { record, thread, value: misuse as u32, object, pc: pc as u64, ..EVENT });
 }
 
+/// Logs the misuse of memory; `before` is the thread and the place that have freed it.
+pub fn log_memory(misuse: Misuse, address: u64, pc: usize, before: (usize, u64)) {
+    log(Event {
+        record: Record::Misuse as u8,
+        thread: me() as u8,
+        what: before.0 as u8,
+        value: misuse as u32,
+        object: address,
+        other: before.1,
+        pc: pc as u64,
+        ..EVENT
+    });
+}
+
 /// What a thread is about to do.
 #[derive(Clone, Copy)]
 pub struct Next {
@@ -374,6 +388,16 @@ pub fn choose() -> Choice {
     block.steps.store(runtime.steps as u32, Relaxed);
     block.running.store(choice.thread, Relaxed);
     choice
+}
+
+/// Reports an operation on an object in memory that was freed. What follows a write may find that
+/// another thread has freed the variable, and a thread that is woken is found by an address that
+/// nobody reads.
+fn check_memory(next: &Next) {
+    let touches = !matches!(next.op, Op::AfterWrite | Op::FutexWakeOne | Op::FutexWakeAll);
+    if touches && next.op.object_kind().is_some() {
+        crate::heap::check(next.object as usize, next.pc);
+    }
 }
 
 fn mutex(address: u64) -> &'static mut Object {
@@ -549,6 +573,7 @@ impl Runtime {
         }
         thread.time = thread.time.max(self.floor);
         let mut step = Step::new(thread.next, alternative, thread.objects);
+        check_memory(&step.next);
         let reply = self.act_out(slot, alternative, timed_out);
         step.learn(reply);
         self.threads[slot].step = Some(step);

@@ -85,6 +85,7 @@ mod barrier;
 mod cond;
 mod descriptor;
 mod futex;
+mod heap;
 mod memory;
 mod mutex;
 mod once;

@@ -23,6 +23,10 @@ const DESTROYED: c_int = -1;
 /// The type of a mutex. `pthread_mutex_t.__kind` is at byte 16, the type in its lowest two bits:
 /// the tests of `preempt-native` would fail if that changed.
 fn type_of(mutex: P, pc: usize) -> c_int {
+    if crate::heap::check(mutex as usize, pc) {
+        // Its memory was overwritten.
+        return 0;
+    }
     // SAFETY: the program passes a valid mutex, which has 40 bytes.
     let kind = unsafe { *mutex.cast::<u8>().add(16).cast::<c_int>() };
     if kind == DESTROYED {
