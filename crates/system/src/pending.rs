@@ -63,7 +63,10 @@ impl Pending {
                 *number = alternative;
                 footprint.set_one(location, access);
             }
-            _ => self.set_alternatives(status, [(alternative, Footprint::one(location, access))]),
+            _ => {
+                self.footprints.clear();
+                self.footprints.push((alternative, Footprint::one(location, access)));
+            }
         }
     }
 

@@ -25,6 +25,10 @@ pub enum HotPath {
     Switch,
     /// A whole execution of a closure.
     Execution,
+    /// An execution of a depth-first search, which begins with steps of the one before.
+    DepthFirst,
+    /// An execution of optimal dynamic partial-order reduction.
+    Optimal,
     /// The fingerprint of a happens-before graph.
     Fingerprint,
     /// A look-up in the set of visited states.
@@ -35,10 +39,12 @@ pub enum HotPath {
 
 impl HotPath {
     /// All of them.
-    pub const ALL: [HotPath; 6] = [
+    pub const ALL: [HotPath; 8] = [
         HotPath::Step,
         HotPath::Switch,
         HotPath::Execution,
+        HotPath::DepthFirst,
+        HotPath::Optimal,
         HotPath::Fingerprint,
         HotPath::VisitedSet,
         HotPath::CalcCv,
@@ -50,6 +56,8 @@ impl HotPath {
             HotPath::Step => "step",
             HotPath::Switch => "switch",
             HotPath::Execution => "execution",
+            HotPath::DepthFirst => "dfs",
+            HotPath::Optimal => "optimal",
             HotPath::Fingerprint => "fingerprint",
             HotPath::VisitedSet => "visited-set insert",
             HotPath::CalcCv => "CalcCV",
@@ -66,6 +74,10 @@ impl HotPath {
             HotPath::Execution => {
                 "an execution of three threads from its beginning to its end: 10 steps, 11 allocations, two threads started and joined"
             }
+            HotPath::DepthFirst => {
+                "an execution of the same test with one thread more in a depth-first search, which repeats steps of the execution before"
+            }
+            HotPath::Optimal => "the same with optimal dynamic partial-order reduction",
             HotPath::Fingerprint => {
                 "an action added to a happens-before graph, its fingerprint, the action taken back"
             }
@@ -82,6 +94,8 @@ impl HotPath {
             HotPath::Step => "step",
             HotPath::Switch => "switch",
             HotPath::Execution => "execution",
+            HotPath::DepthFirst => "depth-first",
+            HotPath::Optimal => "optimal",
             HotPath::Fingerprint => "fingerprint",
             HotPath::VisitedSet => "visited-set",
             HotPath::CalcCv => "calc-cv",
@@ -92,7 +106,9 @@ impl HotPath {
     pub fn sizes(self) -> [u32; 2] {
         match self {
             HotPath::Step | HotPath::Fingerprint => [20_000, 120_000],
-            HotPath::Switch | HotPath::Execution => [200, 1_200],
+            HotPath::Switch | HotPath::Execution | HotPath::DepthFirst | HotPath::Optimal => {
+                [200, 1_200]
+            }
             HotPath::VisitedSet => [4, 5],
             HotPath::CalcCv => [13, 14],
         }
@@ -109,6 +125,14 @@ impl HotPath {
             HotPath::Step => steps(size.into()),
             HotPath::Switch => switches(size.into()),
             HotPath::Execution => executions(size.into()),
+            HotPath::DepthFirst => {
+                let check = Check::new().order(Order::Executions).count(Count::Executions);
+                systematic(check, size.into())
+            }
+            HotPath::Optimal => {
+                let check = Check::new().reduce(Reduction::Optimal);
+                systematic(check, size.into())
+            }
             HotPath::Fingerprint => Ok(fingerprints(size.into())),
             HotPath::VisitedSet => {
                 search("bench/grid.pre", &[("N", size), ("K", 10)], Reduction::None)
@@ -153,9 +177,13 @@ fn steps(wanted: u64) -> Result<u64> {
     Ok(done)
 }
 
+/// A test of the comparison with other tools.
+fn body(name: &str) -> Result<fn()> {
+    crate::peers::rust::sources::of_preempt::body(name).context("the test is one of the sources")
+}
+
 fn switches(executions: u64) -> Result<u64> {
-    let body = crate::peers::rust::sources::of_preempt::body("atomic 2x5")
-        .context("the test is one of the sources")?;
+    let body = body("atomic 2x5")?;
     let outcome = Check::new().order(Order::Random).seed(1).runs(executions).run(body);
     Ok(outcome.tally.context("executions are counted")?.steps)
 }
@@ -164,10 +192,16 @@ fn switches(executions: u64) -> Result<u64> {
 /// blocks, of the execution.
 fn executions(wanted: u64) -> Result<u64> {
     let check = Check::new().order(Order::Random).count(Count::Executions).seed(1).runs(wanted);
-    Ok(check.run(allocates).tally.context("executions are counted")?.executions)
+    Ok(check.run(allocates::<2>).tally.context("executions are counted")?.executions)
 }
 
-fn allocates() {
+/// The first executions of a search that has more.
+fn systematic(check: Check, wanted: u64) -> Result<u64> {
+    let outcome = check.unbounded().executions(wanted).run(allocates::<3>);
+    Ok(outcome.tally.context("executions are counted")?.executions)
+}
+
+fn allocates<const THREADS: usize>() {
     let sum = Arc::new(AtomicUsize::new(0));
     let add = |sum: Arc<AtomicUsize>| {
         for n in 1..=3 {
@@ -176,7 +210,9 @@ fn allocates() {
             sum.fetch_add(block[1], SeqCst);
         }
     };
-    let threads = [sum.clone(), sum].map(|sum| thread::spawn(move || add(sum)));
+    let sums: [_; THREADS] = std::array::from_fn(|_| sum.clone());
+    drop(sum);
+    let threads = sums.map(|sum| thread::spawn(move || add(sum)));
     threads.into_iter().for_each(|thread| thread.join().expect("nothing in it panics"));
 }
 
@@ -239,6 +275,8 @@ mod tests {
             "each execution has ten steps of the atomic, and more"
         );
         assert_eq!(twice(HotPath::Execution, 3), 3);
+        assert_eq!(twice(HotPath::DepthFirst, 3), 3);
+        assert_eq!(twice(HotPath::Optimal, 3), 3);
         assert_eq!(twice(HotPath::VisitedSet, 3), 3 * 10 * 11 * 11);
         // The paper's transitions, and the ended threads, which it does not count here.
         assert!(twice(HotPath::CalcCv, 12) > 394);

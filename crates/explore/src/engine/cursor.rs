@@ -72,6 +72,8 @@ pub struct Cursor<S> {
     /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and
     /// `known` has two entries for each slot: one for the beginning, one for the present.
     forgets: bool,
+    /// If it forgets, for each slot that was vacant the step that started its thread.
+    starts: Vec<u32>,
 }
 
 impl<'m, M: Model> Cursor<ModelExecution<'m, M>> {
@@ -105,6 +107,7 @@ impl<S: System> Cursor<S> {
             has_held: false,
             graph: None,
             forgets: false,
+            starts: Vec::new(),
         };
         (0..cursor.pending.len()).for_each(|slot| cursor.note_status(ThreadId::new(slot)));
         cursor.enabled = cursor.count_enabled();
@@ -317,27 +320,24 @@ impl<S: System> Cursor<S> {
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
         let undo = self.undo.len() as u32;
-        for thread in self.unsettled(choice.thread).iter() {
+        let new = self.ask(choice.thread)?;
+        if self.fair {
+            self.hold(new, choice);
+        }
+        // The thread that stepped always gets a new pending entry, even an equal one: it is
+        // another step.
+        self.replace(choice.thread, new);
+        for thread in self.unsettled(choice.thread).without(choice.thread).iter() {
             let (old, footprint) =
                 (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
             // A failure may be the end of all threads: that of a process is.
-            let affected = thread == choice.thread
-                || failure.is_some()
+            let affected = failure.is_some()
                 || old.status == Status::Vacant
                 || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
             if affected {
                 let new = self.ask(thread)?;
-                if thread == choice.thread && self.fair {
-                    self.hold(new, choice);
-                }
-                // The thread that stepped always gets a new pending entry, even an equal one: it is
-                // another step.
-                if thread == choice.thread || self.known[new] != *self.pending(thread) {
-                    let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
-                    self.undo.push((thread, old));
-                    if self.known[old as usize].status != self.known[new].status {
-                        self.note_status(thread);
-                    }
+                if self.known[new] != *self.pending(thread) {
+                    self.replace(thread, new);
                 }
             }
         }
@@ -360,6 +360,16 @@ impl<S: System> Cursor<S> {
             undo,
         });
         Ok(failure)
+    }
+
+    /// Makes `new` the pending entry of a thread, such that it can be taken back.
+    #[inline(always)]
+    fn replace(&mut self, thread: ThreadId, new: usize) {
+        let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
+        self.undo.push((thread, old));
+        if self.known[old as usize].status != self.known[new].status {
+            self.note_status(thread);
+        }
     }
 
     /// The value of `forced` after a step that can be taken now.
@@ -396,6 +406,9 @@ impl<S: System> Cursor<S> {
     fn start(&self, thread: ThreadId) -> Option<usize> {
         if self.graph.as_ref().is_some_and(|graph| graph.clock(thread).is_some()) {
             return None;
+        }
+        if self.forgets {
+            return Some(self.starts[thread.index()] as usize).filter(|&at| at < self.len());
         }
         let was_vacant = |&old: &u32| self.known[old as usize].status == Status::Vacant;
         let at =

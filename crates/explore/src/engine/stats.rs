@@ -368,7 +368,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         }
     }
 
-    /// Counts a step and checks everything that a plan may ask for.
+    /// Counts a step and checks everything that a plan may ask for. Not inlined, so that
+    /// [`step`](Visitor::step) can be: it is called for every step.
+    #[inline(never)]
     fn check_step<S: System<Need = N>>(
         &mut self,
         cursor: &mut Cursor<S>,
@@ -575,7 +577,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
 }
 
 impl<S: System> Visitor<S> for ExecutionStats<'_, S::Need> {
-    #[inline]
+    #[inline(always)]
     fn step(
         &mut self,
         cursor: &mut Cursor<S>,

@@ -63,22 +63,22 @@ impl History {
         self.outcomes.last().is_some_and(|last| last.idle && last.progress)
     }
 
-    /// Appends the outcome of the last operation and decides whether the thread spins after it.
+    /// Appends the outcome of the last operation and decides whether the thread spins after it,
+    /// without a yield. Returns that.
     #[inline(always)]
-    pub(crate) fn push(&mut self, outcome: &Outcome, loops: &LoopRounds) {
+    pub(crate) fn push(&mut self, outcome: Outcome, loops: &LoopRounds) -> bool {
         // A thread that made progress does not spin, and a round takes at least two operations.
         let may_spin =
             !outcome.progress && self.outcomes.last().is_some_and(|before| !before.progress);
-        self.outcomes.push(*outcome);
-        if may_spin {
-            self.find_round(loops);
-        }
+        self.outcomes.push(outcome);
+        may_spin && self.find_round(loops)
     }
 
-    fn find_round(&mut self, loops: &LoopRounds) {
+    fn find_round(&mut self, loops: &LoopRounds) -> bool {
         if let Some((last, before)) = self.outcomes.split_last_mut() {
             last.round = spin::round(&self.ops, before, last, loops);
         }
+        self.spins()
     }
 
     /// The same for rounds that yield. Needed only once a thread has yielded.

@@ -298,29 +298,35 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     }
 
     /// Records the outcome of a step, after which its thread has arrived at its next operation and
-    /// the threads of `started` at their first. Fills in the fields that the recording computes; in
-    /// place, because every new step of a search comes here.
+    /// the threads of `started` at their first, and computes the fields of it that follow from the
+    /// recording. Returns whether the thread spins.
     #[inline(always)]
-    pub fn end_step(&mut self, step: StartedStep, outcome: &mut Outcome, started: ThreadSet) {
-        let slot = step.thread.index();
+    pub fn end_step(&mut self, step: StartedStep, outcome: &Outcome, started: ThreadSet) -> bool {
         if !started.is_empty() {
             self.start(started);
         }
-        let history = &mut self.histories[slot];
-        if step.yields {
-            outcome.idle = spin::is_idle(&history.ops, step.at, &self.loops);
-            if outcome.idle {
-                self.state.disregard(&history.ops[step.at], step.before);
-            }
+        let history = &mut self.histories[step.thread.index()];
+        let is_idle = step.yields && spin::is_idle(&history.ops, step.at, &self.loops);
+        if is_idle {
+            self.state.disregard(&history.ops[step.at], step.before);
         }
         let after = self.state.versions(step.objects);
-        outcome.versions = [0, 1].map(|of| Versions { before: step.before[of], after: after[of] });
-        outcome.spawned = started;
-        outcome.progress |= !step.may_spin || !started.is_empty();
-        history.push(outcome, &self.loops);
+        let outcome = Outcome {
+            idle: is_idle,
+            versions: [0, 1].map(|of| Versions { before: step.before[of], after: after[of] }),
+            spawned: started,
+            progress: outcome.progress || !step.may_spin || !started.is_empty(),
+            ..*outcome
+        };
+        let mut spins = history.push(outcome, &self.loops);
         if self.yields {
             history.find_yielding_round(&self.loops);
+            spins = history.spins();
         }
+        // As in `note_always_enabled`, with what is at hand: every new step of a search comes here.
+        let is = !spins && history.ops.get(step.at + 1).is_none_or(Op::is_always_enabled);
+        self.note_enabled(step.thread, is);
+        spins
     }
 
     /// The same for a step that repeats a recorded one, whose outcome is known.
@@ -352,9 +358,9 @@ impl<P: Copy + Eq + Hash> Recording<P> {
                 threads.insert(thread);
             }
         }
-        let mut outcome = Outcome { alternative: choice.alternative, ..*outcome };
-        self.end_step(step, &mut outcome, threads);
-        self.note_step(choice.thread, threads);
+        let outcome = Outcome { alternative: choice.alternative, ..*outcome };
+        self.end_step(step, &outcome, threads);
+        self.note_started(threads);
         reply
     }
 
@@ -375,6 +381,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         history.ops.truncate(count + 1);
         history.outcomes.truncate(count);
         self.state = state;
+        self.note_always_enabled(thread);
     }
 
     /// Records whether the loop in which a thread spins ends by itself.
@@ -443,12 +450,11 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         self.unaffected
     }
 
-    /// The last step was one of `moved` and started the threads of `started`: updates which threads
-    /// it cannot have affected. A thread whose next operation is enabled in every state is affected
-    /// only by its own steps.
+    /// The last step started the threads of `started`: updates which threads it cannot have
+    /// affected. A thread whose next operation is enabled in every state is affected only by its
+    /// own steps.
     #[inline(always)]
-    pub fn note_step(&mut self, moved: ThreadId, started: ThreadSet) {
-        self.note_always_enabled(moved);
+    pub fn note_started(&mut self, started: ThreadSet) {
         if !started.is_empty() {
             started.iter().for_each(|thread| self.note_always_enabled(thread));
         }
@@ -468,8 +474,16 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     fn note_always_enabled(&mut self, thread: ThreadId) {
         let at = self.state.count(thread.index());
         let is = self.histories[thread.index()].is_always_enabled_after(at);
-        self.always_enabled =
-            if is { self.always_enabled.with(thread) } else { self.always_enabled.without(thread) };
+        self.note_enabled(thread, is);
+    }
+
+    #[inline(always)]
+    fn note_enabled(&mut self, thread: ThreadId, always: bool) {
+        self.always_enabled = if always {
+            self.always_enabled.with(thread)
+        } else {
+            self.always_enabled.without(thread)
+        };
     }
 
     /// The threads that are held back because they spin, if no other thread can step; else none.

@@ -41,10 +41,15 @@ impl State {
     /// Resets to the state before the first step of a program with `slots` thread slots, of which
     /// `started` have threads.
     pub(crate) fn begin(&mut self, slots: usize, started: ThreadSet, objects: &Objects) {
-        self.counts.clear();
-        self.counts.resize(slots, 0);
-        self.fields.clear();
-        self.versions.clear();
+        // Every execution starts here, with the objects of the one before: `objects` only grows.
+        // So initial values overwrite the last ones instead of being appended to nothing.
+        if self.counts.len() != slots {
+            self.counts.resize(slots, 0);
+        }
+        self.counts.fill(0);
+        let known = self.fields.len();
+        self.fields.copy_from_slice(&objects.initial[..known]);
+        self.versions.fill(0);
         self.started = ThreadSet::EMPTY;
         self.start(started, objects);
     }
@@ -405,6 +410,7 @@ impl State {
     /// The versions of an operation's objects; 0 for [`NO_OBJECT`](crate::NO_OBJECT).
     #[inline]
     pub(crate) fn versions(&self, objects: [u32; 2]) -> [u32; 2] {
-        objects.map(|object| self.version(object))
+        let versions = &self.versions[..];
+        objects.map(|object| versions.get(object as usize).copied().unwrap_or(0))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::runtime::arena::{self, Outside, Placement};
 use crate::runtime::identity::Shared;
-use crate::runtime::{accounts, allocates, inside, look, with};
+use crate::runtime::{accounts, allocates, inside, look, with, with_quietly};
 
 pub use std::alloc::Layout;
 
@@ -51,7 +51,7 @@ impl<A: GlobalAlloc> Allocator<A> {
     /// needs no frame.
     #[inline(never)]
     unsafe fn alloc_inside(&self, layout: Layout) -> *mut u8 {
-        let memory = with(|runtime| runtime.allocate_small(layout));
+        let memory = with_quietly(|runtime| runtime.allocate_small(layout));
         // SAFETY: the caller's.
         if memory.is_null() { unsafe { self.alloc_otherwise(layout) } } else { memory }
     }
@@ -69,9 +69,9 @@ impl<A: GlobalAlloc> Allocator<A> {
     /// Frees memory for a thread of an execution.
     #[inline(never)]
     unsafe fn dealloc_inside(&self, memory: *mut u8, layout: Layout) {
-        match with(|runtime| runtime.free_plain(memory.addr())) {
-            // SAFETY: the block was freed, and is as large.
-            Some(size) => unsafe { arena::poison(memory.addr(), size) },
+        match with_quietly(|runtime| runtime.free_plain(memory.addr())) {
+            // SAFETY: the block of a window was freed, and is as large.
+            Some(size) => unsafe { arena::poison_place(memory.addr(), size) },
             // SAFETY: the caller's.
             None => unsafe { self.dealloc_otherwise(memory, layout) },
         }

@@ -41,6 +41,16 @@ enum Phase {
     Broken,
 }
 
+/// What a step did to the threads.
+struct Performed {
+    /// The threads that it started.
+    started: ThreadSet,
+    /// Whether the thread spins after it, if the step is new.
+    spins: bool,
+    /// Whether the code of the thread has ended.
+    ended: bool,
+}
+
 /// An execution.
 pub(crate) struct Execution<'p> {
     program: &'p Closure<'p>,
@@ -154,9 +164,14 @@ impl<'p> Execution<'p> {
     }
 
     /// Lets a thread that has performed `done` operations run to its next one. `site` is that of
-    /// its last one.
+    /// its last one. Returns whether its code has ended.
     #[inline(always)]
-    fn run_local(&mut self, slot: usize, done: usize, site: Option<&'static Site<'static>>) {
+    fn run_local(
+        &mut self,
+        slot: usize,
+        done: usize,
+        site: Option<&'static Site<'static>>,
+    ) -> bool {
         self.runtime().done = done as u32;
         self.pulse.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
@@ -164,6 +179,7 @@ impl<'p> Execution<'p> {
         if ended {
             self.runtime().ended(slot);
         }
+        ended
     }
 
     /// Whether the search can go on without starting over.
@@ -193,19 +209,18 @@ impl<'p> Execution<'p> {
     /// Takes a step that was not taken before.
     #[inline(always)]
     fn advance_live(&mut self, choice: Choice) -> Result<(), RestartReason> {
-        let started = self.perform::<false>(choice)?;
-        let slot = choice.thread.index();
+        let Performed { started, spins, ended } = self.perform::<false>(choice)?;
         let recording = &self.read().recording;
-        if recording.history(choice.thread).spins() {
+        if spins {
             self.look_ahead(choice.thread)?;
             self.compare_states()?;
         } else if recording.yields() && recording.history(choice.thread).yields_and_writes() {
             self.rely_on_yield(choice.thread);
         }
         let runtime = self.runtime();
-        runtime.recording.note_step(choice.thread, started);
+        runtime.recording.note_started(started);
         // An execution ends with the end of a thread, and only panics are judged before.
-        if !runtime.coroutines.is_suspended(slot) || !runtime.verdict.panics.is_empty() {
+        if ended || !runtime.verdict.panics.is_empty() {
             self.conclude();
         }
         let runtime = self.read();
@@ -215,10 +230,9 @@ impl<'p> Execution<'p> {
         Ok(())
     }
 
-    /// Takes a step of the coroutines, for the first time or `AGAIN`. Returns the threads that it
-    /// started.
+    /// Takes a step of the coroutines, for the first time or `AGAIN`.
     #[inline(always)]
-    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<ThreadSet, RestartReason> {
+    fn perform<const AGAIN: bool>(&mut self, choice: Choice) -> Result<Performed, RestartReason> {
         let (slot, alternative) = (choice.thread.index(), choice.alternative);
         self.moved = choice.thread;
         let runtime = self.runtime();
@@ -239,21 +253,22 @@ impl<'p> Execution<'p> {
             }
             Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(site)),
         }
-        if runtime.coroutines.is_suspended(slot) {
-            self.run_local(slot, step.count(), Some(site));
-        }
+        // The step of a thread whose code has ended is its end.
+        let ended = !runtime.coroutines.is_suspended(slot)
+            || self.run_local(slot, step.count(), Some(site));
         let started =
             if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
         let runtime = self.runtime();
-        if AGAIN {
+        let spins = if AGAIN {
             runtime.recording.end_repeated_step(step, started);
+            false
         } else {
-            runtime.recording.end_step(step, &mut runtime.outcome, started);
-        }
+            runtime.recording.end_step(step, &runtime.outcome, started)
+        };
         // The step is complete, so the execution can run to its end even if the search has to
         // start over.
         self.fits()?;
-        Ok(started)
+        Ok(Performed { started, spins, ended })
     }
 
     /// Checks, after a step or the start, for errors that show only then: panics that are not
@@ -333,16 +348,13 @@ impl System for Execution<'_> {
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, RestartReason> {
         if self.phase != Phase::Live {
             self.catch_up()?;
+            // Those of repeated steps were judged when the steps were new.
+            self.runtime().met.suspects.clear();
         }
         self.path.push(choice);
         if self.read().verdict.failure.is_none() {
-            self.runtime().met.suspects.clear();
             self.advance_live(choice)?;
-            let runtime = self.runtime();
-            if !runtime.met.suspects.is_empty()
-                && runtime.verdict.failure.is_none()
-                && self.phase == Phase::Live
-            {
+            if !self.read().met.suspects.is_empty() {
                 self.judge_frees()?;
             }
             if self.path.len() >= self.read().options.max_steps {

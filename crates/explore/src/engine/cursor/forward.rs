@@ -9,19 +9,23 @@ use preempt_system::{Choice, Failure, Status, System, ThreadId, ThreadSet};
 
 use super::{Cursor, Taken};
 
+/// Instead of the step that started a thread: it was there from the beginning.
+const NEVER: u32 = u32::MAX;
+
 impl<S: System> Cursor<S> {
     /// Forgets what steps have touched, from now on, which has to be the beginning of the
     /// execution. From then on it goes back to there only, and [`Cursor::taken`] must not be asked
     /// for.
     ///
-    /// Does nothing if the past is needed: for a happens-before graph, and to detect spinning threads
-    /// by the states of a system.
+    /// Does nothing if the past is needed, to detect spinning threads by the states of a system. A
+    /// happens-before graph records the past by itself.
     pub(crate) fn forgetting(mut self) -> Self {
         assert!(self.is_empty(), "what was forgotten since the beginning is not known");
         let compares_states = self.fair && self.system.words().is_some();
-        if self.graph.is_none() && !compares_states {
+        if !compares_states {
             self.forgets = true;
             let slots = self.pending.len();
+            self.starts = vec![NEVER; slots];
             self.known.truncate(slots);
             self.known.extend_from_within(..);
         }
@@ -32,6 +36,9 @@ impl<S: System> Cursor<S> {
     pub(super) fn step_forward(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         let moved = choice.thread;
         let failure = self.system.step(choice)?;
+        if self.graph.is_some() {
+            self.record_step(choice);
+        }
         let (enabled, preemptions, forced) = (self.enabled, self.preemptions, self.forced);
         self.forced = self.forced_after(choice);
         self.preemptions.step(moved, enabled);
@@ -58,6 +65,18 @@ impl<S: System> Cursor<S> {
         Ok(failure)
     }
 
+    /// Appends a step to the graph, before the entry that has its footprint is overwritten.
+    fn record_step(&mut self, choice: Choice) {
+        let (start, nth) = (self.start(choice.thread), self.nth(choice));
+        let pending = self.pending[choice.thread.index()] as usize;
+        let footprint = &self.known[pending].footprints[nth].1;
+        let graph = self.graph.as_mut().expect("the caller has seen it");
+        match start {
+            Some(start) => graph.push_first(choice, footprint, start),
+            None => graph.push(choice, footprint),
+        }
+    }
+
     /// Asks the threads again whose next step depends on the one that was just taken.
     fn ask_others(&mut self, others: ThreadSet, choice: Choice) -> Result<(), S::Need> {
         let footprint = self.footprint(choice);
@@ -80,6 +99,9 @@ impl<S: System> Cursor<S> {
         let pending = &mut self.known[place];
         self.system.ask(thread, pending)?;
         if pending.status != before {
+            if before == Status::Vacant {
+                self.starts[thread.index()] = self.steps.len() as u32 - 1;
+            }
             self.note_status(thread);
         }
         Ok(())
@@ -89,7 +111,11 @@ impl<S: System> Cursor<S> {
     pub(super) fn rewind_all(&mut self) {
         let Some(&Taken { enabled, preemptions, forced, .. }) = self.steps.first() else { return };
         self.system.rewind(0);
+        if let Some(graph) = &mut self.graph {
+            graph.truncate(0);
+        }
         self.steps.clear();
+        self.starts.fill(NEVER);
         (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
         for slot in 0..self.pending.len() {
             self.pending[slot] = slot as u32;

@@ -44,7 +44,7 @@ use preempt_system::MAX_THREADS;
 use preempt_system::fingerprint::Mixer;
 
 pub(crate) use self::escapes::Escapes;
-use self::places::{Blocks, FINE, PlaceId, room_of};
+use self::places::{Blocks, FINE, GRAIN, PlaceId, room_of};
 pub(crate) use self::places::{CLASSES, class_of};
 pub(crate) use self::window::contains;
 use self::window::{Window, token, window_of};
@@ -410,6 +410,28 @@ pub(crate) unsafe fn poison(address: usize, size: usize) {
     unsafe {
         std::ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(POISON, size.min(POISONED))
     };
+}
+
+/// Fills a freed block of a window. Most are a few words, for which the call of a function takes
+/// longer than the stores.
+///
+/// # Safety
+///
+/// As of [`poison`], and the block is in a window: a place is a multiple of [`GRAIN`] long.
+#[inline(always)]
+pub(crate) unsafe fn poison_place(address: usize, size: usize) {
+    if size > 4 * GRAIN {
+        // SAFETY: the caller's.
+        return unsafe { poison(address, size) };
+    }
+    let memory = std::ptr::with_exposed_provenance_mut::<u8>(address);
+    for grain in 0..4 {
+        if grain == 0 || size > grain * GRAIN {
+            // SAFETY: the caller's; the last grain may begin in the block and end behind it, where
+            // the place goes on.
+            unsafe { memory.add(grain * GRAIN).write_bytes(POISON, GRAIN) };
+        }
+    }
 }
 
 /// How a block in a window was freed.

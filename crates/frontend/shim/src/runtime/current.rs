@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::panic::Location as Site;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use preempt_replay::{NO_OBJECT, Op, OpKind};
 use preempt_system::{Action, Kind};
@@ -13,10 +13,21 @@ use super::{Runtime, Stage, site};
 
 thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
-    /// Set while the runtime is borrowed: allocations made then are not the program's.
-    static LENT: Cell<bool> = const { Cell::new(false) };
-    /// Set while a text for a report is made, which is not the program's either.
-    static TELLING: Cell<bool> = const { Cell::new(false) };
+    /// How often the runtime is borrowed, and how many texts for reports are being made: what is
+    /// allocated meanwhile is not the program's. One number for both, since every allocation and
+    /// every free of a test asks.
+    static LENT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Counts one more or one less.
+#[inline(always)]
+fn lend() {
+    LENT.set(LENT.get().wrapping_add(1));
+}
+
+#[inline(always)]
+fn take_back() {
+    LENT.set(LENT.get().wrapping_sub(1));
 }
 
 /// While it lives, a coroutine of the execution runs.
@@ -25,6 +36,8 @@ pub(super) struct Entered;
 impl Entered {
     pub(super) fn new(runtime: *mut Runtime) -> Entered {
         CURRENT.set(runtime);
+        // A panic may have left a borrow.
+        LENT.set(0);
         Entered
     }
 }
@@ -62,12 +75,12 @@ pub(crate) fn accounts() -> bool {
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     let runtime = CURRENT.get();
     assert!(!runtime.is_null(), "only code of an execution asks for it");
-    LENT.set(true);
+    lend();
     // SAFETY: the pointer is valid while it is set; there is no other reference, since `f`
     // neither runs the program nor suspends, and code that resumes a coroutine gives its reference
     // up before.
     let result = f(unsafe { &mut *runtime });
-    LENT.set(false);
+    take_back();
     result
 }
 
@@ -83,21 +96,31 @@ pub(crate) fn look<T>(f: impl FnOnce(&Runtime) -> T) -> T {
 /// Whether what is allocated now is the program's, and the execution is not borrowed.
 #[inline]
 pub(crate) fn allocates() -> bool {
-    inside() && !LENT.get() && !TELLING.get()
+    inside() && LENT.get() == 0
+}
+
+/// Does something to the execution that runs where [`allocates`] is true. `f` must not allocate
+/// either, so that nothing has to be noted about the borrow: every allocation of a test comes here.
+#[inline(always)]
+pub(crate) fn with_quietly<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
+    debug_assert!(allocates(), "the execution is not borrowed");
+    // SAFETY: `allocates` says that the pointer is set and that there is no other reference, and
+    // `f` cannot make one: it neither allocates, nor runs the program, nor suspends.
+    f(unsafe { &mut *CURRENT.get() })
 }
 
 /// Runs code of the runtime's own, outside of [`with`], whose allocations are not the program's.
 pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
-    let before = LENT.replace(true);
+    lend();
     let result = f();
-    LENT.set(before);
+    take_back();
     result
 }
 
 /// Whether the running code is the program's own, in the middle of an execution. For handlers of
 /// signals.
 pub(crate) fn is_interruptible() -> bool {
-    !LENT.get() && !TELLING.get() && inside()
+    LENT.get() == 0 && inside()
 }
 
 /// An operation at a place of the test.
@@ -115,13 +138,16 @@ pub(crate) fn op(
 /// perform it. The reply is that of the object.
 #[inline]
 pub(crate) fn point(op: Op) -> i64 {
-    if look(|runtime| runtime.watches) {
-        return point_watched(op);
-    }
     let yielder = with(|runtime| {
+        if runtime.watches {
+            return null();
+        }
         runtime.arrive(op);
         runtime.coroutines.leave(runtime.current)
     });
+    if yielder.is_null() {
+        return point_watched(op);
+    }
     suspend_by(yielder);
     look(|runtime| runtime.reply)
 }
@@ -179,10 +205,8 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
 #[cold]
 #[inline(never)]
 fn tell_apart(words: impl FnOnce() -> String) {
-    TELLING.set(true);
-    let words = words();
+    let words = unobserved(words);
     with(|runtime| runtime.notes.step.as_mut().expect("a report wants to know").push(words));
-    TELLING.set(false);
 }
 
 /// Notes the value of an object after an operation, if a report wants to know.
@@ -196,10 +220,9 @@ pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
 #[cold]
 #[inline(never)]
 fn show_apart(object: &Identity, value: impl FnOnce() -> String) {
-    TELLING.set(true);
-    let (object, value) = (object.number().expect("the operation has met the object"), value());
+    let object = object.number().expect("the operation has met the object");
+    let value = unobserved(value);
     with(|runtime| runtime.notes.values.insert(object, value));
-    TELLING.set(false);
 }
 
 /// The running thread changes what others may look at, though not by an operation.

@@ -41,7 +41,7 @@ use preempt_system::{Failure, FailureKind, Site as Position, ThreadId, ThreadSet
 
 pub(crate) use current::{
     accounts, act, allocates, changes, inside, is_interruptible, is_set, look, op, pause, point,
-    show, tell, unobserved, with,
+    show, tell, unobserved, with, with_quietly,
 };
 
 use crate::caveats::{Used, Weak};

@@ -23,10 +23,14 @@ const PATIENCE: u32 = 64;
 pub(super) type Tried = Vec<((SiteId, Option<SiteId>, bool), u32)>;
 
 impl Execution<'_> {
-    /// Searches for uses of the memory that the last step freed which could follow that step.
+    /// Searches for uses of the memory that the last step freed which could follow that step, unless
+    /// the step has failed or its thread was followed ahead.
     #[cold]
     pub(super) fn judge_frees(&mut self) -> Result<(), RestartReason> {
         let suspects = std::mem::take(&mut self.runtime().met.suspects);
+        if self.read().verdict.failure.is_some() || self.phase != Phase::Live {
+            return Ok(());
+        }
         for suspect in suspects {
             let recording = &self.read().recording;
             let schedule = recording.without(&self.path, suspect.thread, suspect.steps);

@@ -51,6 +51,12 @@ impl Locals {
         }
     }
 
+    /// Whether none was made, as in most threads.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes out the next value whose destructor is to run at the end of the thread: as in std, the
     /// one that was made last. The others can still be used by that destructor, and it can make
     /// more of them.

@@ -5,6 +5,7 @@
 //! names of its operations are std's.
 
 pub(crate) mod local;
+mod packet;
 mod park;
 mod scope;
 pub(crate) mod spawn;

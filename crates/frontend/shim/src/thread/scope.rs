@@ -6,10 +6,11 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind, resume_unwind};
 
 use super::Result;
+use super::packet::Packet;
 use super::park::Thread;
-use super::spawn::{Builder, Packet, job, start, wait_for_end};
+use super::spawn::{Builder, job, start, wait_for_end};
 use crate::runtime::coroutine::Job;
-use crate::runtime::{inside, unobserved};
+use crate::runtime::inside;
 
 /// A mirror of [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -110,8 +111,7 @@ impl Builder {
             let thread = Thread::real(handle.thread());
             return Ok(ScopedJoinHandle(Handle::Real(handle, thread)));
         }
-        // As in `Builder::spawn`.
-        let packet = unobserved(Packet::default);
+        let packet = Packet::new();
         let job: Box<dyn FnOnce() + 'scope> = Box::new(job(f, packet.clone()));
         // SAFETY: the thread ends before the scope does: it is joined there; a run that is given up
         // unwinds its threads from the last to the first, so that it ends before the stack that it

@@ -2,18 +2,15 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
-use std::sync::{Arc, Mutex};
 
 use preempt_replay::OpKind;
 use preempt_system::{Action, ThreadId, ThreadSet};
 
 use super::Result;
+use super::packet::Packet;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
-use crate::runtime::{inside, op, point, tell, unobserved, with};
-
-/// Where a thread leaves its result.
-pub(super) type Packet<T> = Arc<Mutex<Option<Result<T>>>>;
+use crate::runtime::{inside, op, point, tell, with};
 
 /// A mirror of [`std::thread::JoinHandle`].
 pub struct JoinHandle<T> {
@@ -85,9 +82,7 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        // Not the program's memory: which of the two drops it last, the thread or its handle, is no
-        // part of a schedule.
-        let packet = unobserved(Packet::default);
+        let packet = Packet::new();
         let job = job(f, packet.clone());
         let slot = start(self.name, Box::new(job));
         JoinHandle { handle: Some(Handle::Checked { slot, packet }), thread: Thread::checked(slot) }
@@ -108,7 +103,7 @@ pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() 
             with(|runtime| runtime.panicked(&**payload));
         }
         end_locals();
-        *packet.lock().expect("storing a result does not panic") = Some(result);
+        packet.put(result);
     }
 }
 
@@ -121,7 +116,9 @@ pub(crate) fn end_locals() {
             with(|runtime| runtime.panicked(&*payload));
         }
     }
-    drop(with(|runtime| runtime.threads[runtime.current].locals.rest()));
+    if !with(|runtime| runtime.threads[runtime.current].locals.is_empty()) {
+        drop(with(|runtime| runtime.threads[runtime.current].locals.rest()));
+    }
 }
 
 /// Starts a coroutine. If there are too few slots for it the search starts over, and the spawning
@@ -180,8 +177,7 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
 
 /// The result that a thread has left.
 pub(super) fn taken<T>(packet: &Packet<T>) -> Result<T> {
-    let result = packet.lock().expect("taking a result does not panic").take();
-    result.unwrap_or_else(|| Err(Box::new("the execution was given up")))
+    packet.take().unwrap_or_else(|| Err(Box::new("the execution was given up")))
 }
 
 impl<T> JoinHandle<T> {

@@ -23,7 +23,7 @@ pub(super) const UNIQUE: usize = FINE + 8;
 pub(crate) const CLASSES: usize = UNIQUE + 1;
 
 /// Offsets of blocks are multiples of it.
-const GRAIN: usize = 16;
+pub(super) const GRAIN: usize = 16;
 
 /// A place in a region: the region's slot, and the number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
