@@ -1,6 +1,7 @@
 //! Tests of recordings, on traces written by hand.
 
 mod loops;
+mod pasts;
 mod scripts;
 
 use std::num::NonZeroU64;

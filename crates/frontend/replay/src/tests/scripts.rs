@@ -126,6 +126,11 @@ fn parse(word: &str) -> Word {
     }
 }
 
+/// The operation of a word.
+pub(super) fn operation(word: &str) -> Op {
+    parse(word).op
+}
+
 /// As text: the status, then for each alternative its number and its accesses.
 fn show(pending: &Pending) -> String {
     let mut text = format!("{:?}", pending.status);

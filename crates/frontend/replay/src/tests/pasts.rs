@@ -1,0 +1,176 @@
+//! Operations that are the same or conflict, pasts, and what later executions replace.
+
+use preempt_system::{Choice, Kind, Status, ThreadId};
+
+use super::scripts::{Run, operation};
+use super::{event, site};
+use crate::objects::Objects;
+use crate::op::{Lookahead, Op, OpKind};
+use crate::{LoopRounds, Names};
+
+fn run(script: &str) -> Run {
+    Run::new(script, LoopRounds::default())
+}
+
+const ZERO: ThreadId = ThreadId::new(0);
+const ONE: ThreadId = ThreadId::new(1);
+
+#[test]
+fn operations_conflict_if_they_share_an_object_and_one_writes_it() {
+    let cases = [
+        ("0:load(a)@1", "0:load(a)@2", false),
+        ("0:load(a)@1", "0:store(a)@2", true),
+        ("0:store(a)@1", "0:load(a)@2", true),
+        ("0:store(a)@1", "0:store(a)@2", true),
+        ("0:store(a)@1", "0:store(b)@2", false),
+        ("0:wait(cm)@1", "0:lock(m)@2", true),
+        ("0:wait(cm)@1", "0:lock(n)@2", false),
+        ("0:yield()@1", "0:yield()@2", false),
+    ];
+    for (one, other, conflict) in cases {
+        let (one, other) = (operation(one), operation(other));
+        assert_eq!([one.conflicts(&other), other.conflicts(&one)], [conflict; 2], "{one:?}");
+    }
+}
+
+#[test]
+fn the_same_operation_is_recognised_without_its_values() {
+    use preempt_system::Action::{Recv, Send};
+    // Not the same memory, so that the words are compared.
+    let op = |kind, object, verb: &str, line| {
+        Op::new(kind, object, String::leak(verb.to_owned()), site(line))
+    };
+    let sends = |value, line| op(OpKind::Object(Send(value)), 1, "send", line);
+    assert!(sends(1, 1).is_same(&sends(2, 1)));
+    assert!(sends(1, 1).is_same(&sends(2, 9)), "inlined code may have moved");
+    assert!(!sends(1, 1).is_same(&op(OpKind::Object(Recv), 1, "send", 1)));
+    assert!(!sends(1, 1).is_same(&op(OpKind::Object(Send(1)), 1, "try_send", 1)));
+    assert!(!sends(1, 1).is_same(&op(OpKind::Object(Send(1)), 2, "send", 1)));
+    assert!(!sends(1, 1).is_same(&sends(1, 1).and(2)));
+    // The same code is one operation, whatever it does this time.
+    let [load, store] = ["0:load(a)@1", "0:store(a)@1"].map(operation);
+    assert!(load.is_same(&store) && !load.is_same(&operation("0:store(a)@2")));
+    assert!(!load.is_same(&operation("0:load(b)@1")));
+}
+
+#[test]
+fn a_past_consists_of_the_steps_that_happen_before() {
+    let past = |script: &str, thread: usize| {
+        let run = run(script);
+        run.recording.past(ThreadId::new(thread), &run.path)
+    };
+    // For each pair whether the pasts of the thread are the same.
+    let cases = [
+        (0, "0:yield()@1", "0:yield()@1 0:yield()@1", false),
+        (0, "0:choose()@1#0", "0:choose()@1#1", false),
+        (0, "0:yield()@1", "0:yield()@1 1:yield()@1", true),
+        (0, "1:store(a)@2 0:load(a)@1", "0:load(a)@1 1:store(a)@2", false),
+        (0, "1:load(a)@2 0:load(a)@1", "0:load(a)@1 1:load(a)@2", true),
+        (0, "1:store(b)@2 0:load(a)@1", "0:load(a)@1 1:store(b)@2", true),
+        // What started a thread is part of its past, and what its creator does later is not.
+        (2, "0:choose()@1#0+2 ?2:yield()@5", "0:choose()@1#1+2 ?2:yield()@5", false),
+        (2, "0:choose()@1+2 ?2:yield()@5", "0:choose()@1+2 0:yield()@2 ?2:yield()@5", true),
+        // The lives of threads are objects too, of which main's is the first.
+        (1, "0:finish(0)@1 1:join(0)@2", "0:yield()@3 0:finish(0)@1 1:join(0)@2", false),
+    ];
+    for (thread, one, other, same) in cases {
+        assert_eq!(past(one, thread) == past(other, thread), same, "{one}, {other}");
+    }
+}
+
+#[test]
+fn the_steps_that_do_not_depend_on_an_operation_are_kept() {
+    // The operation is the first one of thread 0.
+    let cases: [(&str, Option<&[usize]>); 8] = [
+        ("0:load(a)@1 1:load(a)@2", Some(&[1])),
+        ("0:store(a)@1 1:load(a)@2", None),
+        ("0:load(a)@1 1:store(a)@2", None),
+        ("0:store(a)@1 1:load(b)@2", Some(&[1])),
+        ("1:store(a)@1 0:load(a)@2 1:store(b)@3", Some(&[1, 1])),
+        // A chain of dependences, and steps beside it.
+        ("0:store(a)@1 1:load(a)@2 1:store(b)@3 2:load(b)@4", None),
+        ("0:store(a)@1 2:load(b)@4 1:load(a)@2 2:load(b)@4", Some(&[2, 2])),
+        ("0:load(a)@1+2 2:load(b)@4", None),
+    ];
+    for (script, kept) in cases {
+        let run = run(script);
+        let found = run.recording.without(&run.path, ZERO, 0);
+        let found = found.map(|kept| kept.iter().map(|choice| choice.thread.index()).collect());
+        assert_eq!(found, kept.map(<[usize]>::to_vec), "{script}");
+    }
+}
+
+#[test]
+fn an_idle_change_between_the_operations_of_a_round_is_found() {
+    let round = "1:load(a)@3 1:load(b)@4";
+    let script = format!(
+        "0:update(a)@1 0:update(a)@1~7 {round} 1:load(a)@3 0:update(a)@1~7 1:load(b)@4 \
+         ?0:update(a)@1~7 ?1:load(a)@3"
+    );
+    let run = run(&script);
+    assert!(run.recording.is_changed_idly(ONE, 2, &run.path));
+    assert!(!run.recording.is_changed_idly(ONE, 1, &run.path), "the last operation is on `b`");
+}
+
+#[test]
+fn another_execution_replaces_what_followed() {
+    let mut run = run("0:load(a)@1 0:load(a)@2 0:load(a)@3 ?0:load(a)@4");
+    assert_eq!(run.recording.history(ZERO).outcomes().len(), 3);
+    run.recording.rewind(&[Choice::of(ZERO)]);
+    run.recording.feed(&event(ZERO, None)).expect("a load is no misuse");
+    let history = run.recording.history(ZERO);
+    assert_eq!((history.ops().len(), history.outcomes().len()), (2, 2));
+    assert!(run.recording.has_ended(ZERO));
+}
+
+#[test]
+fn a_history_says_whether_its_thread_spins_and_whether_it_waits_by_writing() {
+    let ends = |script: &str| {
+        let run = run(script);
+        let history = run.recording.history(ZERO);
+        (history.spins(), history.yields_and_writes())
+    };
+    let loads = ["0:load(a)@1"; 4].join(" ");
+    let (first, again) = ("0:update(a)@1", "0:update(a)@1~7");
+    assert_eq!(ends("?0:load(a)@1"), (false, false));
+    assert_eq!(ends(&format!("{loads} ?0:load(a)@1")), (true, false));
+    assert_eq!(ends(&format!("{first} {again} ?{again}")), (true, false));
+    assert_eq!(ends(&format!("{first} {again} {again} ?{again}")), (true, true));
+}
+
+#[test]
+fn a_thread_that_only_spurious_wakeups_bring_back_waits() {
+    let status = |wake: &str, lookahead, notified: &str| {
+        let round = format!("1:wait(cm)@2 1:{wake}(cm)@3#1");
+        let rounds = [round.as_str(); 4].join(" ");
+        let last = format!("1:wait(cm)@2 {notified} ?1:{wake}(cm)@3");
+        let mut run = run(&format!("1:lock(m)@1 {rounds} {last}"));
+        run.recording.set_lookahead(ONE, lookahead);
+        run.recording.ask(ONE).status
+    };
+    assert_eq!(status("wake-spurious", Lookahead::Repeats, ""), Status::Blocked);
+    assert_eq!(status("wake-spurious", Lookahead::Undecided, ""), Status::Spinning);
+    assert_eq!(status("wake-timeout", Lookahead::Repeats, ""), Status::Spinning);
+    let notify = "0:notify-one(c)@9";
+    assert_eq!(status("wake-spurious", Lookahead::Repeats, notify), Status::Enabled);
+}
+
+#[test]
+fn objects_without_fields_have_no_state_to_show() {
+    let mut objects = Objects::default();
+    assert!(objects.is_empty());
+    objects.add(None);
+    assert!(!objects.is_empty());
+    let run = run("1:lock(m)@1 ?0:load(a)@2");
+    let (names, state) = (run.recording.names(), run.recording.state());
+    let show = |word: &str| {
+        state.show(names.objects(), operation(word).object, |thread| format!("{thread:?}"))
+    };
+    assert_eq!(show("0:load(a)@1"), None);
+    assert!(show("0:lock(m)@1").is_some());
+    assert_ne!(show("0:lock(m)@1"), show("0:lock(n)@1"), "one is locked");
+    let token = Names::<u64>::new(2);
+    let nowhere = |_| preempt_system::Site { file: "".into(), line: 0, column: 0 };
+    assert_eq!(token.object(token.parker(0), nowhere), "token of main");
+    assert_eq!(token.objects().get(0).map(|(kind, _)| kind), Some(Kind::Thread));
+}
