@@ -143,6 +143,13 @@ pub(super) struct Summary {
     unlisted: Vec<String>,
 }
 
+/// What the verdict of a test that passes relies on, whatever was covered: the report of a single
+/// program says the same (`preempt_native::Level`).
+const PASSES_ASSUME: &str = "\
+a test that passes was explored under sequential consistency, assuming that there are no data races
+and that precompiled code, such as Condvar::wait of std, is not interrupted before its futex call
+";
+
 /// The width of the columns after the names.
 const WIDTHS: [usize; 4] = [10, 8, 11, 9];
 
@@ -236,7 +243,12 @@ impl Summary {
                 "\n{title}: has a harness of its own that does not list its tests; explore it as a program with `preempt run`\n"
             );
         }
-        screen::print(&format!("{text}\n{}\n", self.counts()))
+        let passed = |(.., row): &(String, String, Row)| {
+            matches!(row, Row::Explored { verdict: Verdict::Ok, covered, .. }
+                if *covered != Covered::NoThreads)
+        };
+        let assumption = if self.rows.iter().any(passed) { PASSES_ASSUME } else { "" };
+        screen::print(&format!("{text}\n{}\n{assumption}", self.counts()))
     }
 
     /// How many tests ended how, in one sentence.

@@ -3,9 +3,10 @@
 //! A thread is the n-th that its creator has created. Slots are in the order of these names
 //! ([`sorted`]), whichever execution shows a thread first: so a search takes threads in the same
 //! order for any number of workers. An object is the n-th life of a kind of object at an address.
-//! The executable is loaded at the same addresses in every execution, and the allocator gives a thread with the same past the same addresses, as long as other threads do not
-//! take its place in the allocator's lists. Where they do, the same object has two names: searches
-//! then see two graphs instead of one, and explore more than they have to.
+//! The executable is loaded at the same addresses in every execution, and the runtime's allocator
+//! gives a thread with the same past the same addresses. With `--allocator system` other threads can
+//! take its place in the allocator's lists; then the same object has two names, and searches see two
+//! graphs instead of one and explore more than they have to.
 
 use std::collections::HashMap;
 
@@ -266,15 +267,19 @@ mod tests {
     fn atomics_that_overlap_share_a_location() {
         let mut names = Names::new(Harness::Program, Vec::new());
         let low = names.locate_atomic(0x1000, 4);
-        assert_eq!(names.locate_atomic(0x1004, 4), Ok(ENDS + 2), "neighbours are two objects");
-        assert_eq!(names.locate_atomic(0x1010, 8), Ok(ENDS + 3));
-        assert_eq!(names.locate_atomic(0x1010, 4), Ok(ENDS + 3), "the same first byte");
+        assert_eq!(
+            names.locate_atomic(0x1004, 4),
+            Ok(FIRST_OBJECT + 1),
+            "neighbours are two objects"
+        );
+        assert_eq!(names.locate_atomic(0x1010, 8), Ok(FIRST_OBJECT + 2));
+        assert_eq!(names.locate_atomic(0x1010, 4), Ok(FIRST_OBJECT + 2), "the same first byte");
         assert_eq!(names.locate_atomic(0x1000, 8), Err(0x1000), "it covers the neighbour");
-        assert_eq!(low, Ok(ENDS + 1));
+        assert_eq!(low, Ok(FIRST_OBJECT));
         let mut names = Names::new(Harness::Program, Vec::new()).with_mixed(vec![0x1000]);
         let all = [(0x1000, 8), (0x1004, 4), (0x1008, 8)].map(|(a, s)| names.locate_atomic(a, s));
-        assert_eq!(all, [Ok(ENDS + 1); 3]);
-        assert_eq!(names.locate_atomic(0x1010, 4), Ok(ENDS + 2));
+        assert_eq!(all, [Ok(FIRST_OBJECT); 3]);
+        assert_eq!(names.locate_atomic(0x1010, 4), Ok(FIRST_OBJECT + 1));
     }
 
     #[test]
