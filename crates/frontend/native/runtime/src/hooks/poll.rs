@@ -8,6 +8,7 @@ use crate::block::{Call, NEVER};
 use crate::descriptors::{
     PollFd, READABLE, Set, Wait, poll as poll_now, select as select_now, sort,
 };
+use crate::schedule::runtime;
 use crate::sys::{self, P, result};
 
 /// How long a call waits.
@@ -45,7 +46,11 @@ fn wait(
     ask: impl Fn() -> isize,
 ) -> c_int {
     let Limit::Until(deadline) = limit else {
-        announce_io(call, fd, pc);
+        // There is no choice before the program has created a thread. The start of every Rust
+        // program is such a call, which would be the first line of its traces.
+        if runtime().concurrent {
+            announce_io(call, fd, pc);
+        }
         return result(ask()) as c_int;
     };
     loop {
