@@ -156,7 +156,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The next operation of a thread: `what`, on `object` and `other`, called from `pc`. For an
-    /// atomic, `value` has the [memory orders](orders) and `other` is a [digest](digest) of its
+    /// atomic, `value` has the [memory orders](orders) and `other` is a [digest] of its
     /// operands; for a futex, `value` is the expected value; for descriptors, `value` is a [`Call`]
     /// and `other` the number of the descriptor.
     Next = 1,
