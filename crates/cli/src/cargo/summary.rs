@@ -37,7 +37,7 @@ pub(super) enum Covered {
     NoThreads,
     /// All.
     All,
-    /// Those with at most so many preemptions.
+    /// Those with at most this many preemptions.
     Bound(u32),
     /// A sample, or the beginning of a search.
     Some,

@@ -68,6 +68,7 @@ fn tests_are_selected_as_by_cargo_test() {
         cargo_preempt("test --quiet --locked --lib -- --exact tests::the_gate_is_passed");
     assert_eq!(code, Some(0), "{report}");
     assert!(report.contains("1 test explored, 0 failed"), "{report}");
+    assert!(report.contains("assuming that there are no data races"), "{report}");
 }
 
 #[test]
