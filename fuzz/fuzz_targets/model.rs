@@ -8,7 +8,7 @@ use preempt_explore::{Limits, Plan, Silent};
 use preempt_lang::diagnostic::{Style, render};
 use preempt_lang::source::Source;
 
-/// The most states that are looked at.
+/// The most states that are visited.
 const STATES: u64 = 1_000;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -13,8 +13,8 @@ use anyhow::{Context, Result};
 use preempt_closures::generate;
 use preempt_closures::many::{self, Report};
 
-/// The time limit of one program, with all strategies.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The time limit of one program, with all strategies, also on a machine that is busy.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The sums: programs, skipped programs, verdicts, trace counts, unfinished searches, searches with
 /// an assumption, executions of the reference.
@@ -77,7 +77,7 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
     let mut ended = Ended { sums: [0; 7], wrong: 0, died: None };
     let mut at = from;
     let silent = loop {
-        let line = match lines.recv_timeout(PATIENCE) {
+        let line = match lines.recv_timeout(TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => break false,
             Err(RecvTimeoutError::Timeout) => break true,
@@ -101,7 +101,7 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
     }
     let status = child.wait()?;
     if silent {
-        ended.died = Some((at, format!("no end after {} seconds", PATIENCE.as_secs())));
+        ended.died = Some((at, format!("no end after {} seconds", TIMEOUT.as_secs())));
     } else if !status.success() {
         ended.died = Some((at, format!("the process ended with {status}")));
     }
@@ -110,12 +110,12 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
 
 /// The child: compares the programs with seeds in `from..to`.
 pub fn batch(from: u64, to: u64) {
-    let mut told = 0;
+    let mut printed = 0;
     let mut tell = |report: &Report| {
-        report.disagreements[told..]
+        report.disagreements[printed..]
             .iter()
             .for_each(|disagreement| println!("wrong {disagreement}"));
-        told = report.disagreements.len();
+        printed = report.disagreements.len();
         println!("sums {}", sums(report).map(|sum| sum.to_string()).join(" "));
     };
     let report = many::run(from..to, |seed, report| {

@@ -36,7 +36,7 @@ pub struct Run {
     #[serde(default)]
     pub set: BTreeMap<String, toml::Value>,
     /// How to search.
-    pub strategy: Strategy,
+    pub strategy: StateSearch,
     /// The verdict, in one word.
     pub verdict: String,
     /// Whether the search continues after a finding.
@@ -72,7 +72,7 @@ fn model() -> String {
 /// The strategies that expectations name.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Strategy {
+pub enum StateSearch {
     /// Full search, breadth first.
     Bfs,
     /// Full search, depth first.
@@ -81,13 +81,13 @@ pub enum Strategy {
     Full,
 }
 
-impl Strategy {
+impl StateSearch {
     /// The orders that it denotes.
     pub fn orders(self) -> &'static [Order] {
         match self {
-            Strategy::Bfs => &[Order::BreadthFirst],
-            Strategy::Dfs => &[Order::DepthFirst],
-            Strategy::Full => &[Order::BreadthFirst, Order::DepthFirst],
+            StateSearch::Bfs => &[Order::BreadthFirst],
+            StateSearch::Dfs => &[Order::DepthFirst],
+            StateSearch::Full => &[Order::BreadthFirst, Order::DepthFirst],
         }
     }
 }

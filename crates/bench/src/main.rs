@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{
-    agree, closures, corpus, instructions, measure, papers, peers, real, record, scale, suites,
-    workers,
+    agree, closures, corpus, crates, instructions, measure, native_speed, papers, peers, real,
+    record, robust, scale, spill, suites, workers,
 };
 
 #[derive(Parser)]
@@ -64,12 +64,49 @@ enum Command {
     GrowthOne { search: String, size: u32, lock: String, dependence: String, bound: u32 },
     /// Runs of the corpus that are too large for the tests
     Corpus,
-    /// Published errors in unmodified crates: found in the affected versions, not in the fixed ones;
-    /// downloads the crates
+    /// Published errors in unmodified crates: found in the affected versions, not in the fixed
+    /// ones; downloads the crates
     Real {
         /// Cases of corpus/real [default: all]
         cases: Vec<String>,
         /// Time limit of one search in seconds
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// The ordinary tests of popular crates that use threads: none is blamed; downloads the crates
+    Crates {
+        /// Crates of data/crates.toml [default: all]
+        crates: Vec<String>,
+        /// Most preemptions
+        #[arg(long, default_value_t = 1)]
+        bound: u32,
+        /// Time limit of each test in seconds
+        #[arg(long, default_value_t = 5)]
+        seconds: u32,
+    },
+    /// Kill controllers and children of `preempt run` at random moments: nothing is left behind,
+    /// and a resumed search has the same numbers
+    Robust {
+        /// The binary `preempt` [default: the one beside this program]
+        #[arg(long)]
+        preempt: Option<PathBuf>,
+        /// Controllers that are killed
+        #[arg(long, default_value_t = 100)]
+        controllers: u32,
+        /// Children that are killed
+        #[arg(long, default_value_t = 10_000)]
+        children: u32,
+        /// Seed of the moments
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
+    /// Cost of exploring executables: processes per happens-before graph over corpus/native, and
+    /// CPU time of executions, scheduling points and switches
+    NativeSpeed {
+        /// Most preemptions of the searches whose processes are counted
+        #[arg(long, default_value_t = 2)]
+        bound: u32,
+        /// Time limit of each of these searches in seconds
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
@@ -106,6 +143,12 @@ enum Command {
         minutes: u64,
         model: PathBuf,
         settings: Vec<String>,
+    },
+    /// Compare sorted runs, in memory and in files, with the table of visited states
+    Spill {
+        /// Small sizes only
+        #[arg(long)]
+        quick: bool,
     },
     /// Compare several workers with one, on the work-stealing queue
     Workers {
@@ -184,7 +227,8 @@ fn main() -> Result<ExitCode> {
         Command::Papers { paper, time: true, .. } => match paper {
             Some(Paper::Cartesian) => papers::cartesian::times()?,
             _ => anyhow::bail!(
-                "only the searches of cartesian are timed against each other: papers cartesian --time"
+                "only the searches of cartesian are timed against each other: papers cartesian \
+                 --time"
             ),
         },
         Command::Papers {
@@ -215,7 +259,16 @@ fn main() -> Result<ExitCode> {
             papers::growth::one(&search, size, &lock, &dependence, bound).map(|()| true)?
         }
         Command::Corpus => corpus::run_big()?,
+        Command::Robust { preempt, controllers, children, seed } => {
+            robust::run(&robust::Ask { preempt, controllers, children, seed })?
+        }
         Command::Real { cases, seconds } => real::run(&real::Ask { only: cases, seconds })?,
+        Command::NativeSpeed { bound, seconds } => {
+            native_speed::run(&native_speed::Ask { bound, seconds })?
+        }
+        Command::Crates { crates: only, bound, seconds } => {
+            crates::run(&crates::Ask { only, bound, seconds })?
+        }
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
         Command::Closures { programs, seed } => closures::many(programs, seed)?,
         Command::ClosuresBatch { from, to } => {
@@ -225,6 +278,9 @@ fn main() -> Result<ExitCode> {
         Command::One { search, jobs, megabytes, minutes, model, settings } => {
             measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes })
                 .map(|()| true)?
+        }
+        Command::Spill { quick } => {
+            spill::compare(if quick { Extent::Quick } else { Extent::Whole })?
         }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, way, test, repeat, cap } => {

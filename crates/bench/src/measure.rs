@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use preempt_explore::{Cache, Limits, Order, Plan, Silent};
+use preempt_explore::{Cache, Limits, Order, Plan, Silent, StoreKind};
 
 use crate::papers::cartesian::CARTESIAN;
 
@@ -16,6 +16,8 @@ use crate::papers::cartesian::CARTESIAN;
 pub enum Search {
     /// Over states, breadth first, without reduction.
     Full,
+    /// The same with sorted runs instead of a table, in files where memory ends.
+    Sorted,
     /// Over states, with cartesian reduction.
     Cartesian,
     /// Over executions within a bound on preemptions, with a table of happens-before graphs instead
@@ -30,6 +32,7 @@ impl fmt::Display for Search {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Search::Full => f.write_str("full"),
+            Search::Sorted => f.write_str("sorted"),
             Search::Cartesian => f.write_str("cartesian"),
             Search::Icb { bound } => write!(f, "icb:{bound}"),
         }
@@ -42,11 +45,12 @@ impl FromStr for Search {
     fn from_str(word: &str) -> Result<Search> {
         match (word, word.strip_prefix("icb:")) {
             ("full", _) => Ok(Search::Full),
+            ("sorted", _) => Ok(Search::Sorted),
             ("cartesian", _) => Ok(Search::Cartesian),
             (_, Some(bound)) => {
                 Ok(Search::Icb { bound: bound.parse().context("icb:BOUND has a number")? })
             }
-            _ => Err(anyhow!("{word:?} is no search: full, cartesian or icb:BOUND")),
+            _ => Err(anyhow!("{word:?} is not a search: use full, sorted, cartesian or icb:BOUND")),
         }
     }
 }
@@ -55,6 +59,7 @@ impl Search {
     fn plan(self) -> Plan {
         match self {
             Search::Full => Plan::new(),
+            Search::Sorted => Plan::new().store(StoreKind::Sorted),
             Search::Cartesian => Plan::new().reduction(CARTESIAN),
             Search::Icb { bound } => {
                 Plan::new().order(Order::Icb { cache: Cache::Hb }).bound(bound)
@@ -85,6 +90,8 @@ pub struct Measured {
     pub wall: f64,
     /// Peak memory of the process.
     pub peak_bytes: u64,
+    /// The most bytes in files.
+    pub disk_bytes: u64,
     /// Whether the search was complete; otherwise the figures are those at the limit.
     pub complete: bool,
 }
@@ -129,20 +136,23 @@ pub fn in_child(
 impl Measured {
     /// One line, for the parent process.
     pub fn line(&self) -> String {
-        let Measured { states, transitions, seconds, wall, peak_bytes, complete } = self;
-        format!("{states} {transitions} {seconds} {wall} {peak_bytes} {complete}")
+        let Measured { states, transitions, seconds, wall, peak_bytes, disk_bytes, complete } =
+            self;
+        format!("{states} {transitions} {seconds} {wall} {peak_bytes} {disk_bytes} {complete}")
     }
 
     /// Parses the result of [`line`](Measured::line).
     pub fn parse(line: &str) -> Result<Measured> {
         let mut words = line.split_whitespace();
-        let mut next = || words.next().ok_or_else(|| anyhow!("six figures expected, not {line:?}"));
+        let mut next =
+            || words.next().ok_or_else(|| anyhow!("seven figures expected, not {line:?}"));
         Ok(Measured {
             states: next()?.parse()?,
             transitions: next()?.parse()?,
             seconds: next()?.parse()?,
             wall: next()?.parse()?,
             peak_bytes: next()?.parse()?,
+            disk_bytes: next()?.parse()?,
             complete: next()?.parse()?,
         })
     }
@@ -177,12 +187,14 @@ pub fn here(
         ..Limits::default()
     };
     let plan = search.plan().limits(limits).jobs(jobs).keep_going();
-    let (outcome, _) = plan.build().map_err(|refusal| anyhow!("{refusal}"))?.run(machine, &Silent);
+    let mut full = plan.build().map_err(|refusal| anyhow!("{refusal}"))?;
+    if search == Search::Sorted {
+        full = full.spill_to(std::env::temp_dir());
+    }
+    let (outcome, _) = full.run(machine, &Silent);
     let seen = outcome.coverage;
     let (states, transitions) = match outcome.tally {
-        Some(tally) => {
-            (tally.graphs.context("graphs are counted unless told otherwise")?, tally.steps)
-        }
+        Some(tally) => (tally.graphs.context("graphs are counted by default")?, tally.steps),
         None => (seen.states, seen.transitions),
     };
     Ok(Measured {
@@ -191,11 +203,12 @@ pub fn here(
         seconds: own_seconds()?,
         wall: outcome.elapsed.as_secs_f64(),
         peak_bytes: own_peak()?,
+        disk_bytes: outcome.spilled_bytes,
         complete: match search {
             // A bound that was explored counts as complete, although there are executions beyond
             // it.
             Search::Icb { .. } => outcome.stopped.is_none(),
-            Search::Full | Search::Cartesian => outcome.complete,
+            Search::Full | Search::Sorted | Search::Cartesian => outcome.complete,
         },
     })
 }
@@ -222,14 +235,14 @@ pub fn own_peak() -> Result<u64> {
         .find_map(|line| {
             line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
         })
-        .context("the kernel tells the peak memory")?;
+        .context("the kernel reports the peak memory")?;
     Ok(kilobytes * 1024)
 }
 
 /// CPU seconds of this thread, to the nanosecond.
 pub fn thread_seconds() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")
-        .context("the kernel tells the time of threads")?;
+        .context("the kernel reports the time of threads")?;
     let nanoseconds: f64 = text.split(' ').next().context("the time stands first")?.parse()?;
     Ok(nanoseconds / 1e9)
 }

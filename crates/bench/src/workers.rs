@@ -42,7 +42,8 @@ fn fastest(plan: Plan, size: u32, repetitions: u32) -> Result<Took> {
 /// Returns whether all counts are equal.
 pub fn compare(most: usize, size: u32, repetitions: u32) -> Result<bool> {
     println!(
-        "icb, cache hb, bound 3, work-stealing queue of size {size}; seconds, the fastest of {repetitions}"
+        "icb, cache hb, bound 3, work-stealing queue of size {size}; seconds, the fastest of \
+         {repetitions}"
     );
     println!(
         "{:<12} {:>4} {:>10} {:>7} {:>7} {:>8} {:>10}",

@@ -62,8 +62,8 @@ pub enum Command {
     /// Report what this machine and its compilers support of what executables need, and how to get
     /// the rest
     Doctor,
-    /// Print the flags with which a compiler makes atomic operations visible to `preempt run`, as in
-    /// `gcc $(preempt flags gcc) program.c`
+    /// Print the flags with which a compiler makes atomic operations visible to `preempt run`, as
+    /// in `gcc $(preempt flags gcc) program.c`
     Flags(FlagsArgs),
 }
 
@@ -96,6 +96,10 @@ pub struct Check {
     #[arg(long, value_enum, default_value_t = StoreArg::Exact, help_heading = "Search")]
     #[arg(hide_default_value = true)]
     pub store: StoreArg,
+    /// Directory for states that do not fit into memory: a breadth-first search that reaches
+    /// --memory continues there
+    #[arg(long, value_name = "DIR", help_heading = "Search")]
+    pub spill: Option<PathBuf>,
     /// Size of the bitstate array [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Search")]
     pub bitstate_size: Option<usize>,
@@ -120,6 +124,15 @@ pub struct ReplayArgs {
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,
+    /// Of an executable, run the schedule under gdb, and stop before the step of the failure
+    #[arg(long, conflicts_with_all = ["stop_at", "html"])]
+    pub gdb: bool,
+    /// With --gdb, stop before the N-th step
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, requires = "gdb")]
+    pub step: Option<u32>,
+    /// With --gdb, a command that gdb executes there; can be repeated
+    #[arg(long, value_name = "COMMAND", requires = "gdb")]
+    pub gdb_command: Vec<String>,
     /// Of an executable, show every step, and not one line for all that a statement does in
     /// libraries
     #[arg(long)]
@@ -158,6 +171,8 @@ pub enum StoreArg {
     Exact,
     /// whole states, with equal parts stored once
     Tree,
+    /// whole states in sorted runs: one or two bytes for most states, breadth first only
+    Sorted,
     /// 64-bit hashes; states with equal hashes are taken for one
     Fingerprint,
     /// a few bits per state in a fixed array; misses states
@@ -176,6 +191,7 @@ impl Check {
         let store = match self.store {
             StoreArg::Exact => StoreKind::Exact,
             StoreArg::Tree => StoreKind::Tree,
+            StoreArg::Sorted => StoreKind::Sorted,
             StoreArg::Fingerprint => StoreKind::Fingerprint,
             StoreArg::Bitstate => {
                 StoreKind::Bitstate { bytes: self.bitstate_size.unwrap_or(BITSTATE_BYTES) }

@@ -4,7 +4,9 @@ use std::fs;
 use std::time::Instant;
 
 use preempt_explore::portfolio::{Portfolio, PortfolioOutcome};
-use preempt_explore::{Outcome, Refusal, memory, program_hash};
+use preempt_explore::{
+    Limit, Order, Outcome, Plan, Reduction, Refusal, Setting, StoreKind, Term, memory, program_hash,
+};
 use preempt_machine::Machine;
 use preempt_report::{
     CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
@@ -14,15 +16,14 @@ use crate::args::{Check, ModelArgs};
 use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
 use crate::progress::{Watcher, Wish};
-use crate::search::Pick;
+use crate::search::{Pick, needs};
 use crate::{Exit, Refused, input, output, page, screen};
 
 /// Runs the command.
 pub fn run(args: &Check) -> Result<Exit, Refused> {
     let refuse = |refusal: Refusal| Refused::by_engine(&refusal);
     let load = || {
-        let (started, most) =
-            (Instant::now(), args.search.memory.or_else(memory::most_of_what_is_free));
+        let (started, most) = (Instant::now(), args.search.memory.or_else(memory::default_limit));
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };
@@ -35,6 +36,18 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         (args.plan(None)?, None, None)
     };
     let mut portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
+    if args.spill.is_some() && !spills(&plan) {
+        return Err(needs(Setting::Spill, vec![Term::Strategy("bfs")]));
+    }
+    let is_sorted = plan.store == StoreKind::Sorted;
+    if args.spill.is_some() && args.checkpoints.are_used() && !is_sorted {
+        // A search that starts again in files has checkpoints of another kind.
+        return Err(needs(Setting::Checkpoint, vec![Term::Sorted]));
+    }
+    if let Some(directory) = &args.spill {
+        output::writable_directory(directory, "--spill")?;
+        portfolio = portfolio.spill_to(directory.clone());
+    }
     let (machine, loading) = machine.map_or_else(load, Ok)?;
     portfolio.main().suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.search.save_schedule {
@@ -91,6 +104,9 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(checkpointing) = &checkpointing {
         checkpointing.finish(&outcome);
     }
+    if outcome.stopped == Some(Limit::Memory) && args.spill.is_none() && spills(search.plan()) {
+        screen::complain("To continue on disk where memory ends: add --spill DIR\n");
+    }
     let mut saved = Vec::new();
     if let (Some(path), Some(trace)) = (&args.search.save_schedule, traces.first()) {
         let recorded = recorded(&args.model, trace);
@@ -101,6 +117,13 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     printed?;
     Ok(output::exit(Exit::of(outcome.verdict), saved))
+}
+
+/// Whether the search of a plan can continue in files.
+fn spills(plan: &Plan) -> bool {
+    use StoreKind::{Exact, Sorted, Tree};
+    let is_bfs = plan.order == Order::BreadthFirst && plan.reduction == Reduction::None;
+    is_bfs && matches!(plan.store, Exact | Sorted | Tree)
 }
 
 /// The hash of a model and its settings.

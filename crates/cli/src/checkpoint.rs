@@ -33,6 +33,11 @@ pub struct Checkpointing {
 }
 
 impl CheckpointArgs {
+    /// Whether a checkpoint is written or resumed.
+    pub fn are_used(&self) -> bool {
+        self.checkpoint.is_some() || self.resume.is_some()
+    }
+
     /// Opens the checkpoint to resume. `None` without `--checkpoint` and `--resume`. `program` is
     /// the hash of the program that is searched.
     pub fn open(

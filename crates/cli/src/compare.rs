@@ -172,7 +172,8 @@ impl Compare {
         let levels = matches!(order, Order::Icb { .. });
         if self.by == By::Bound && !levels {
             let why = format!(
-                "{name} has no levels of bounds: compare icb, icb:state or icb:hb, or use --by executions"
+                "{name} has no levels of bounds: compare icb, icb:state or icb:hb, or use --by \
+                 executions"
             );
             return Err(Refused::because(why));
         }
@@ -200,8 +201,8 @@ impl Compare {
 }
 
 /// The search of a name, such as `depth:20`. `icb` has no cache here: with one, a path that ends at
-/// a covered step is not an execution, and its curve would not be comparable. `cb-dfs` has its bound
-/// for a parameter.
+/// a covered step is not an execution, and its curve would not be comparable. `cb-dfs` has its
+/// bound for a parameter.
 fn named(text: &str) -> Result<Named, String> {
     let name = text.to_owned();
     if let Some(bound) = text.strip_prefix("cb-dfs") {

@@ -109,7 +109,8 @@ impl Row {
 fn conclusion(rows: &[Row]) -> &'static str {
     let has = |state| rows.iter().any(|row| row.state == state);
     if has(State::Broken) {
-        "Executables cannot be explored here: see above. Models and Rust tests with the library can."
+        "Executables cannot be explored here: see above. Models and Rust tests with the library \
+         can."
     } else if has(State::Limited) {
         "Executables can be explored, with the limits above."
     } else {
@@ -216,10 +217,9 @@ fn rust(folder: &Folder) -> Row {
         return limited("rustc", "not found", "see https://rustup.rs");
     };
     let visible = format!("{version}: atomic operations are visible");
-    let flags = folder
-        .library()
-        .map_err(|why| why.to_string())
-        .and_then(|library| instrument::flags(&library).map_err(|Refused(why)| why));
+    let flags = folder.library().map_err(|why| why.to_string()).and_then(|library| {
+        instrument::flags(&library, preempt_native::Level::Atomics).map_err(|Refused(why)| why)
+    });
     let compile = |name: &str, variables: &[(&str, &str)], flags: &[String]| {
         let source = folder.source(&format!("{name}.rs"), RUST)?;
         let mut command = Command::new("rustc");
@@ -259,7 +259,8 @@ fn rust(folder: &Folder) -> Row {
 fn c(compiler: &'static str, folder: &Folder) -> Row {
     let Some(version) = first_line(compiler, &["--version"]) else {
         let advice = format!(
-            "only needed to instrument programs in C and C++: apt install {compiler}, or dnf install {compiler}"
+            "only needed to instrument programs in C and C++: apt install {compiler}, or dnf \
+             install {compiler}"
         );
         return limited(compiler, "not found", advice);
     };

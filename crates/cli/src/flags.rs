@@ -14,6 +14,10 @@ pub struct FlagsArgs {
     /// The compiler
     #[arg(value_enum)]
     pub compiler: CompilerArg,
+    /// Make plain accesses visible as well, so that data races are found; without optimisation for
+    /// rustc
+    #[arg(long)]
+    pub races: bool,
     /// Where the library goes with which the program is linked [default: `preempt` in the cache
     /// directory of the user]
     #[arg(long, value_name = "DIRECTORY")]
@@ -53,7 +57,8 @@ pub fn run(args: &FlagsArgs) -> Result<Exit, Refused> {
     // A shell splits what a command prints, and knows no quotes there.
     if folder.to_string_lossy().contains(char::is_whitespace) {
         return Err(Refused::because(format!(
-            "the path {} has spaces, which a shell would split: choose another directory with --dir",
+            "the path {} has spaces, which a shell would split: choose another directory with \
+             --dir",
             folder.display()
         )));
     }
@@ -63,6 +68,7 @@ pub fn run(args: &FlagsArgs) -> Result<Exit, Refused> {
         CompilerArg::Clang => Compiler::Clang,
         CompilerArg::Rustc => Compiler::Rustc,
     };
-    screen::print(&format!("{}\n", flags(compiler, Level::Atomics, &folder).join(" ")))?;
+    let level = if args.races { Level::Memory } else { Level::Atomics };
+    screen::print(&format!("{}\n", flags(compiler, level, &folder).join(" ")))?;
     Ok(Exit::Covered)
 }

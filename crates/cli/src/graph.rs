@@ -47,7 +47,7 @@ pub struct GraphArgs {
 }
 
 /// The time limit of the highlighted search.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A search with every option left out.
 #[derive(Parser)]
@@ -141,7 +141,7 @@ impl GraphArgs {
             plan.limits.executions = Some(self.executions);
         }
         // An execution of a reduction may not end.
-        plan.limits.time = Some(PATIENCE);
+        plan.limits.time = Some(TIME_LIMIT);
         // The picture has no verdict, so a strategy that misses deadlocks is welcome.
         plan.deadlock = !matches!(entry.properties.deadlock, Soundness::Unsound(_));
         let search = plan.build().map_err(|refusal| Refused::by_engine(&refusal))?;

@@ -38,8 +38,9 @@ pub fn load_within(
         let [needed, memory] =
             [needed, memory].map(|bytes| preempt_report::number::bytes(bytes as u64));
         return Err(Refused::because(format!(
-            "{} is too large: reading and compiling it takes about {needed}, and the search may use {memory}; \
-             give it more with --memory, or write a smaller model, with loops, arrays and functions in place of repeated statements",
+            "{} is too large: reading and compiling it takes about {needed}, and the search may \
+             use {memory}; give it more with --memory, or write a smaller model, with loops, \
+             arrays and functions in place of repeated statements",
             path.display()
         )));
     }
@@ -244,7 +245,8 @@ mod tests {
         assert_eq!(
             refusal("a/model.rs").as_deref(),
             Some(
-                "error: a/model.rs is not a model: a file that ends in .rs cannot be read, only .pre\n"
+                "error: a/model.rs is not a model: a file that ends in .rs cannot be read, only \
+                 .pre\n"
             )
         );
     }

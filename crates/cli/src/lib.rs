@@ -129,7 +129,7 @@ fn execute<C: clap::Parser + UnwindSafe>(
     };
     screen::colour(color(&cli));
     // So that the process stays close to a limit on memory while tables and vectors grow.
-    memory::keep_large_blocks_apart();
+    memory::map_large_blocks();
     panic::set_hook(Box::new(|fault| screen::complain(&apology(fault))));
     let format = format(&cli);
     ExitCode::from(guarded(format, || command(cli)) as u8)
@@ -194,8 +194,8 @@ fn apology(fault: &PanicHookInfo<'_>) -> String {
         .map(|place| format!(" ({}:{})", place.file(), place.line()))
         .unwrap_or_default();
     format!(
-        "preempt: fault: {what}{place}\n\
-         This is an error in preempt {}, not in your model. Please report it with the command and the model.\n",
+        "preempt: fault: {what}{place}\nThis is an error in preempt {}, not in your model. Please \
+         report it with the command and the model.\n",
         env!("CARGO_PKG_VERSION")
     )
 }

@@ -24,6 +24,16 @@ pub fn writable(path: &Path, what: &str) -> Result<(), Refused> {
     Ok(())
 }
 
+/// Refuses a directory in which no file can be created. `option` names it.
+pub fn writable_directory(path: &Path, option: &str) -> Result<(), Refused> {
+    let probe = path.join(format!("preempt-{}.probe", std::process::id()));
+    let tried = fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe));
+    tried.map_err(|error| {
+        let path = path.display();
+        Refused::because(format!("{option}: no file can be created in {path}: {error}"))
+    })
+}
+
 /// Writes a file.
 pub fn save(path: &Path, what: &str, text: &str) -> Result<(), Refused> {
     fs::write(path, text).map_err(|error| {
@@ -31,8 +41,8 @@ pub fn save(path: &Path, what: &str, text: &str) -> Result<(), Refused> {
     })
 }
 
-/// The exit code of a command that has ended with `exit` and then written its files. Those that could
-/// not be written are reported. A finding counts more than a file.
+/// The exit code of a command that has ended with `exit` and then written its files. Those that
+/// could not be written are reported. A finding counts more than a file.
 pub fn exit(exit: Exit, files: impl IntoIterator<Item = Result<(), Refused>>) -> Exit {
     let failed: Vec<Refused> = files.into_iter().filter_map(Result::err).collect();
     failed.iter().for_each(|Refused(why)| screen::complain(why));

@@ -58,7 +58,7 @@ pub fn finish(
     screen::print(&trace.to_text(layout))?;
     let sentence = comparison(replayed, &recorded.ending);
     screen::print(&format!("\n{sentence}\n"))?;
-    // A reader who looks at a race wants to know about the others too.
+    // A reader of a race report needs the other races too.
     if trace.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Race) {
         let races = replayed.failures.iter().filter(|failure| failure.kind == FailureKind::Race);
         for other in races.filter(|&other| trace.failure.as_ref() != Some(other)) {
@@ -70,8 +70,8 @@ pub fn finish(
     Ok(output::exit(if fails { Exit::Finding } else { Exit::Covered }, saved))
 }
 
-/// Shows the execution up to a preemption, counted from 1, and the state before it. `replay` executes
-/// the first steps of the schedule again.
+/// Shows the execution up to a preemption, counted from 1, and the state before it. `replay`
+/// executes the first steps of the schedule again.
 pub fn stop(
     all: &Trace,
     preemption: u32,
@@ -128,7 +128,8 @@ fn same_threads(recorded: &ScheduleFile, machine: &Machine) -> Result<(), Refuse
         if thread.index() < machine.shape().threads && machine.thread_name(*thread) != *name {
             let (slot, now) = (thread.index(), machine.thread_name(*thread));
             return Err(Refused::because(format!(
-                "the schedule does not fit this model: thread {slot} is `{name}` in the schedule and `{now}` in the model"
+                "the schedule does not fit this model: thread {slot} is `{name}` in the schedule \
+                 and `{now}` in the model"
             )));
         }
     }
@@ -168,8 +169,9 @@ fn does_not_fit(recorded: &ScheduleFile, misfit: &Misfit) -> Refused {
     ))
 }
 
-/// The failure at the end that is reported: the recorded one if it still shows, otherwise the first.
-/// Races and livelocks are not failures of a state: they are reported only if they were recorded.
+/// The failure at the end that is reported: the recorded one if it still shows, otherwise the
+/// first. Races and livelocks are not failures of a state: they are reported only if they were
+/// recorded.
 pub fn ending<'r>(replayed: &'r Replayed, recorded: &Ending) -> Option<&'r Failure> {
     let mut all = replayed.failures.iter();
     all.find(|failure| recorded.is_same(Some(failure)) == Some(true))

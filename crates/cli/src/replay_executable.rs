@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use preempt_native::Native;
-use preempt_native::narrate::tell;
+use preempt_native::narrate::{Told, debug, tell};
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::{Folding, Layout, ScheduleFile, Trace};
 use preempt_system::{Program as _, Restart, Schedule};
@@ -42,6 +42,7 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
         folding: if args.all_steps { Folding::Repetitions } else { Folding::Statements },
         stop_at: args.stop_at,
         html: args.html.as_deref(),
+        debugger: args.gdb.then(|| Debugger { step: args.step, commands: &args.gdb_command }),
     };
     show(Native::new(executable), recorded, &showing)
 }
@@ -56,6 +57,16 @@ pub struct Showing<'s> {
     pub stop_at: Option<u32>,
     /// The file for a page.
     pub html: Option<&'s Path>,
+    /// Run it under gdb instead.
+    pub debugger: Option<Debugger<'s>>,
+}
+
+/// Where gdb stops, and what it does there.
+pub struct Debugger<'s> {
+    /// The number of the step, from 1; the last one unless given.
+    pub step: Option<u32>,
+    /// Commands of gdb.
+    pub commands: &'s [String],
 }
 
 /// Runs a schedule of an executable, and says how it ends.
@@ -64,22 +75,33 @@ pub fn show(
     recorded: &ScheduleFile,
     showing: &Showing<'_>,
 ) -> Result<Exit, Refused> {
-    let replayed = replay(&mut native, recorded, &recorded.schedule)?;
+    let told = replay(&mut native, recorded, &recorded.schedule)?;
+    let replayed = &told.replayed;
     let trace = &replayed.trace;
-    if let Some(why) = difference(recorded, &replayed) {
+    if let Some(why) = difference(recorded, replayed) {
         return Err(Refused::because(format!(
             "the schedule does not fit this program: {why}\n  \
              the program, its arguments or its input have changed since the schedule was made"
         )));
     }
+    if let Some(debugger) = &showing.debugger {
+        let steps = trace.steps.len() as u32;
+        let step = debugger.step.unwrap_or(steps);
+        if !(1..=steps).contains(&step) {
+            let why = format!("--step {step}: the schedule has the steps 1 to {steps}");
+            return Err(Refused::because(why));
+        }
+        debug(&native, &told, step, debugger.commands).map_err(Refused::because)?;
+        return Ok(Exit::Covered);
+    }
     let layout = Layout { most_steps: usize::MAX, folding: showing.folding, ..screen::layout() };
     match showing.stop_at {
         Some(preemption) => stop(trace, preemption, &layout, |steps| {
             let before = recorded.schedule.prefix(steps);
-            let trace = replay(&mut native, recorded, &before)?.trace;
+            let trace = replay(&mut native, recorded, &before)?.replayed.trace;
             Ok(Trace { failure: None, ..trace })
         }),
-        None => finish(recorded, &replayed, &layout, showing.html, |sentence| {
+        None => finish(recorded, replayed, &layout, showing.html, |sentence| {
             page(showing.name, None, Some(sentence), std::slice::from_ref(trace))
         }),
     }
@@ -90,11 +112,11 @@ fn replay(
     native: &mut Native,
     recorded: &ScheduleFile,
     schedule: &Schedule,
-) -> Result<Replayed, Refused> {
+) -> Result<Told, Refused> {
     loop {
         let choose = |replayed: &Replayed| ending(replayed, &recorded.ending).cloned();
         match tell(native, schedule, Numbering::Portable, choose) {
-            Ok(told) => return Ok(told.replayed),
+            Ok(told) => return Ok(told),
             Err(need) if native.grow(need) == Restart::Again => {}
             Err(_) => {
                 let why = native.refusal().unwrap_or_else(|| "it needs too much".to_owned());

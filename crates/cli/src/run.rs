@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use preempt_explore::{Cache, Order, Outcome, Search, Subject};
+use preempt_explore::{Cache, Limits, Order, Outcome, Search, Subject};
 use preempt_native::narrate::{Told, tell};
 use preempt_native::{Allocator, Executable, Harness, Native, source};
 use preempt_report::html::Page;
@@ -14,7 +14,7 @@ use preempt_report::number::grouped;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::text_report::row;
 use preempt_report::{CheckReport, Folding, Layout, ReplayCommand, ScheduleFile, Trace};
-use preempt_system::{Failure, FailureKind};
+use preempt_system::{Failure, FailureKind, Verdict};
 
 use crate::checkpoint::CheckpointArgs;
 use crate::progress::{Watcher, Wish};
@@ -62,6 +62,9 @@ pub struct ProgramArgs {
     /// [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_output: Option<usize>,
+    /// Do not report data races, where plain accesses are visible
+    #[arg(long, help_heading = "Program")]
+    pub ignore_races: bool,
     /// Who provides the memory that the program allocates [default: runtime]
     #[arg(long, value_enum, value_name = "WHO")]
     pub allocator: Option<AllocatorArg>,
@@ -107,6 +110,7 @@ impl ProgramArgs {
         found.max_steps = self.max_steps.unwrap_or(found.max_steps);
         found.same_output = self.same_output;
         found.temp_dir = self.temp_dir;
+        found.races = !self.ignore_races;
         found.max_turn = self.max_turn.unwrap_or(found.max_turn);
         found.max_delay = self.max_delay.unwrap_or(found.max_delay);
         found.max_time = self.max_time;
@@ -126,6 +130,7 @@ impl ProgramArgs {
             self.stdin.as_ref().map(|path| format!(" --stdin {}", quoted(path))),
             self.same_output.then(|| " --same-output".to_owned()),
             self.temp_dir.then(|| " --temp-dir".to_owned()),
+            self.ignore_races.then(|| " --ignore-races".to_owned()),
             self.max_steps.map(|steps| format!(" --max-steps {steps}")),
             self.max_turn.map(|time| format!(" --max-turn {}", time.as_secs_f64())),
             self.max_delay.map(|time| format!(" --max-delay {}", time.as_secs_f64())),
@@ -149,7 +154,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     // Refusals that depend on the options alone come before the program is looked up.
     args.search.search()?;
     let executable = args.program.executable(program, rest)?;
-    let search = args.search.search_of(&executable)?;
+    let search = args.search.search_of(&executable, args.search.limits())?;
     args.search.check_files()?;
     let mut checkpointing = args.checkpoints.open(|| {
         let identity = executable.identity();
@@ -163,8 +168,8 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     let explored = match &mut checkpointing {
         Some(checkpointing) => checkpointing
             .run(|checkpoints| search.run_program_with(native, &watcher, checkpoints))
-            .and_then(|(outcome, native)| Explored::of(&search, outcome, native)),
-        None => Explored::new(&search, native, &watcher),
+            .and_then(|(outcome, native)| Explored::of(search, outcome, native)),
+        None => Explored::new(search, native, &watcher),
     };
     watcher.finish();
     let explored = explored?;
@@ -177,7 +182,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
 }
 
 impl SearchArgs {
-    /// The search, or why there is none for these options.
+    /// The search, or the reason why these options are refused.
     pub fn search(&self) -> Result<Search, Refused> {
         let plan = self.plan(CHEAP)?;
         let search = plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
@@ -185,10 +190,10 @@ impl SearchArgs {
         Ok(search)
     }
 
-    /// The same for this executable. If outputs are compared, no execution is left out because it
+    /// The same for this executable, within these limits. If outputs are compared, no execution is left out because it
     /// differs from another one only in the order of independent steps.
-    pub fn search_of(&self, executable: &Executable) -> Result<Search, Refused> {
-        let mut plan = self.plan(CHEAP)?;
+    pub fn search_of(&self, executable: &Executable, limits: Limits) -> Result<Search, Refused> {
+        let mut plan = self.plan(CHEAP)?.limits(limits);
         if let Order::Icb { cache } = &mut plan.order
             && executable.same_output
             && self.cache.is_none()
@@ -217,36 +222,38 @@ impl SearchArgs {
 }
 
 /// An executable whose schedules were explored.
-pub struct Explored<'s> {
-    search: &'s Search,
+pub struct Explored {
+    search: Search,
     pub outcome: Outcome,
     pub native: Native,
     told: Vec<Told>,
     traces: Vec<Trace>,
 }
 
-impl<'s> Explored<'s> {
+impl Explored {
     /// Explores an executable.
-    pub fn new(
-        search: &'s Search,
-        native: Native,
-        watcher: &Watcher,
-    ) -> Result<Explored<'s>, Refused> {
+    pub fn new(search: Search, native: Native, watcher: &Watcher) -> Result<Explored, Refused> {
         let (outcome, native) = search.run_program(native, watcher);
         Explored::of(search, outcome, native)
     }
 
-    /// An executable that was explored with this outcome, unless it could not be.
-    fn of(
-        search: &'s Search,
-        mut outcome: Outcome,
-        native: Native,
-    ) -> Result<Explored<'s>, Refused> {
-        if let Some(why) = native.refusal() {
-            return Err(Refused::because(why));
+    /// The same for one of many tests: executions that only reached the limit of steps are not
+    /// described. Their traces have as many steps as the limit allows, and recording the values of
+    /// all objects after each step takes longer than the search.
+    pub fn of_test(search: Search, native: Native, watcher: &Watcher) -> Result<Explored, Refused> {
+        let (outcome, native) = search.run_program(native, watcher);
+        match outcome.verdict {
+            Verdict::Incomplete => {
+                let outcome = qualified(outcome, &native)?;
+                Ok(Explored { search, outcome, native, told: Vec::new(), traces: Vec::new() })
+            }
+            _ => Explored::of(search, outcome, native),
         }
-        outcome.assumptions = native.assumptions();
-        outcome.complete &= !native.leaves_out();
+    }
+
+    /// An executable that was explored with this outcome, unless it could not be.
+    fn of(search: Search, outcome: Outcome, native: Native) -> Result<Explored, Refused> {
+        let mut outcome = qualified(outcome, &native)?;
         let told = tell_all(&mut outcome, &native)?;
         let traces = told.iter().map(|told| told.replayed.trace.clone()).collect();
         Ok(Explored { search, outcome, native, told, traces })
@@ -297,9 +304,21 @@ impl<'s> Explored<'s> {
     }
 }
 
+/// The outcome with what it relies on, unless the executable could not be explored.
+fn qualified(outcome: Outcome, native: &Native) -> Result<Outcome, Refused> {
+    match native.refusal() {
+        Some(why) => Err(Refused::because(why)),
+        None => Ok(Outcome {
+            assumptions: native.assumptions(),
+            complete: outcome.complete && !native.leaves_out(),
+            ..outcome
+        }),
+    }
+}
+
 /// Prints the report and writes the files of one executable.
 pub fn report(
-    explored: &Explored<'_>,
+    explored: &Explored,
     args: &SearchArgs,
     name: &str,
     replay: &ReplayCommand,
@@ -337,7 +356,8 @@ fn tell_all(outcome: &mut Outcome, native: &Native) -> Result<Vec<Told>, Refused
     Ok(all)
 }
 
-/// The failure of a finding with all that is known about it: a search does not say who waits.
+/// The failure of a finding with all that is known about it: a search does not say which threads
+/// wait.
 fn described<'a>(replayed: &'a Replayed, found: &'a Failure) -> &'a Failure {
     let deadlock = |failure: &&Failure| failure.kind == FailureKind::Deadlock;
     let more = replayed.failures.iter().find(deadlock);
@@ -355,6 +375,14 @@ fn notes(native: &Native, told: &[Told]) -> String {
     // A process may only show that its execution was explored before.
     let mut text = row("children", &format!("{} processes", grouped(native.children())), &layout);
     text += &row("visible", native.level().visibility(), &layout);
+    if let Some(times) = native.oversynchronised() {
+        let words = format!(
+            "detected in instrumented code; {} times, what precompiled code may have synchronised \
+             was taken to be ordered",
+            grouped(times)
+        );
+        text += &row("races", &words, &layout);
+    }
     let output = told.first().map(|told| output(native, &told.output)).unwrap_or_default();
     if !output.is_empty() {
         text += "\n  output of the failing execution:\n";

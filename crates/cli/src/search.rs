@@ -149,7 +149,7 @@ impl Pick {
 impl<S: Searched> SearchArgs<S> {
     /// The limits of a search.
     pub fn limits(&self) -> Limits {
-        let memory = self.memory.or_else(memory::most_of_what_is_free);
+        let memory = self.memory.or_else(memory::default_limit);
         Limits {
             states: None,
             executions: self.executions,

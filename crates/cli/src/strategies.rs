@@ -58,6 +58,9 @@ const OTHERS: &str = "
   exact          Whole states. The default.
   tree           Whole states, with equal parts stored once. Exact; smaller if
                  states are large, and somewhat slower.
+  sorted         Whole states in sorted runs, as differences. Exact; one or two
+                 bytes for most states, breadth first only. With --spill DIR
+                 runs that do not fit into memory are kept in files.
   fingerprint    64-bit hashes. States with equal hashes are taken for one; the
                  report says how many are to be expected (far fewer than one up
                  to a billion states).

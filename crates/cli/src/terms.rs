@@ -19,6 +19,7 @@ impl Terms for Flags {
             Term::Cache(cache) => write!(f, "--cache {}", cache.name()),
             Term::Points(points) => write!(f, "--points {}", points.name()),
             Term::Bitstate => f.write_str("--store bitstate"),
+            Term::Sorted => f.write_str("--store sorted"),
             other => unreachable!("{other:?} has no flag"),
         }
     }
@@ -35,6 +36,7 @@ pub fn flag(setting: Setting) -> &'static str {
         Setting::Promote => "--promote",
         Setting::Store => "--store",
         Setting::BitstateSize => "--bitstate-size",
+        Setting::Spill => "--spill",
         Setting::Jobs => "--jobs",
         Setting::First => "--first",
         Setting::KeepGoing => "--keep-going",

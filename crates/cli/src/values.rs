@@ -76,11 +76,12 @@ fn is_name(text: &str) -> bool {
     text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
-/// A number of bytes: `65536`, `64K`, `1.5G`, `4GiB`. The letters stand for powers of 1024.
+/// A number of bytes: `65536`, `64K`, `1.5G`, `4GiB`. The letters mean powers of 1024.
 pub fn size(text: &str) -> Result<usize, String> {
     let wrong = || {
         format!(
-            "`{text}` is not a size: expected a number of bytes, or one with K, M, G or T, such as 4G"
+            "`{text}` is not a size: expected a number of bytes, or one with K, M, G or T, such as \
+             4G"
         )
     };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

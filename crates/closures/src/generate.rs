@@ -173,15 +173,11 @@ pub fn program(seed: u64) -> Program {
         spurious_wakeups: generator.random.percent(10),
         weak_failures: false,
     };
-    let any = |is: fn(&Statement) -> bool| program.any(is);
-    // A loop around an exchange that may always fail would never end.
-    let loops = any(|statement| matches!(statement, Statement::Atomic(_, AtomicOp::Update, _)));
+    let is_weak = |op: AtomicOp| matches!(op, AtomicOp::Update | AtomicOp::CompareExchangeWeak(..));
     program.weak_failures = weak
-        && !loops
-        && program.any(|statement| {
-            matches!(statement, Statement::Atomic(_, AtomicOp::CompareExchangeWeak(..), _))
-        });
-    // The same holds for a loop around a wait that may always end early.
+        && program
+            .any(|statement| matches!(statement, Statement::Atomic(_, op, _) if is_weak(*op)));
+    // A loop around a wait that may always end early would never end.
     let waits = program.has_channel()
         || program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
     program.spurious_wakeups &= !waits;

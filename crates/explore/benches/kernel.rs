@@ -168,8 +168,8 @@ fn main() {
     let (cpu, peak) = (cpu_seconds(), peak_bytes());
     let seen = outcome.coverage;
     println!(
-        "{} states, {} transitions, {} blocked, {} ended, depth {}; {:.1} M transitions/CPU-s, {:.1} M/s; \
-         {:.1} B/state (store {:.1}, frontier {:.1})",
+        "{} states, {} transitions, {} blocked, {} ended, depth {}; {:.1} M transitions/CPU-s, \
+         {:.1} M/s; {:.1} B/state (store {:.1}, frontier {:.1})",
         seen.states,
         seen.transitions,
         seen.blocked,

@@ -12,16 +12,21 @@
 //! | [`codec`] | values as bytes, for checkpoints |
 //! | [`plan`] | what a search is asked for, and what it counts: data without behaviour |
 //! | `engine` | cursors over executions, stores, workers' counts, limits, checkpoints |
-//! | `order`, [`reduce`] | the strategies: in which order states or executions are explored, and which steps are left out |
-//! | `driver` | from a plan to an outcome: validation, choice of the strategy, replay and shrinking of findings, guarantees |
+//! | `order`, [`reduce`] | the strategies: the order of exploration, and the steps that are skipped |
+//! | `driver` | from a plan to an outcome: validation, replay, shrinking, guarantees |
 //!
 //! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model) or a
-//! [`Program`](preempt_system::Program). It prints nothing and reads no file but those in which the
-//! operating system tells of [memory]. Every [finding](preempt_system::Finding) is
+//! [`Program`](preempt_system::Program). It prints nothing, reads the files in which the operating
+//! system reports [memory], and writes states to files only where it is
+//! [asked to](Search::spill_to). Every [finding](preempt_system::Finding) is
 //! [replayed](mod@replay) before it is reported; every [`Outcome`] says what it
 //! [guarantees](Outcome::guarantee). The unsafe code is in `engine/store/slots.rs`, the memory of
 //! the stores, and in [`memory`], calls of the allocator.
 #![deny(unsafe_code)]
+
+// Unit tests share the programs of the integration tests, which name this crate from outside.
+#[cfg(test)]
+extern crate self as preempt_explore;
 
 pub mod codec;
 mod driver;

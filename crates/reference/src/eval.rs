@@ -445,7 +445,10 @@ impl<'m, 'p> Run<'m, 'p> {
         // What the child does before its first access belongs to this step.
         let parent = (std::mem::replace(&mut self.me, child), self.number, self.nonstop);
         (self.number, self.nonstop) = (number, false);
+        // A child that never rests must not make the step that spawns it endless.
+        let tasks = std::mem::take(&mut self.tasks);
         let outcome = self.to_rest();
+        self.tasks = tasks;
         let child = std::mem::replace(&mut self.me, parent.0);
         (self.number, self.nonstop) = (parent.1, parent.2);
         // A child that would fail before its first access stays at its beginning: failing is its

@@ -79,23 +79,56 @@ impl Executions {
     }
 }
 
-/// All executions of a program whose graph has no cycles; `None` if there are more than `most`.
-pub fn all(model: &Model<'_>, most: u64) -> Option<Executions> {
-    let first = model.initial().ok()?;
-    let mut walk = Walk { model, most, taken: Vec::new(), found: Executions::default() };
-    walk.from(&first, None, 0).then_some(walk.found)
+/// Why the executions of a program are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unknown {
+    /// The program fails before its first step.
+    NoStart,
+    /// Some executions never end.
+    Endless,
+    /// There are more executions than the limit.
+    TooMany,
+    /// The executions together have more steps than the limit.
+    TooLong,
+}
+
+/// The limits of brute force.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// The number of executions.
+    pub executions: u64,
+    /// The sum of their steps. It bounds the work, which is at most quadratic in the length of an
+    /// execution.
+    pub steps: usize,
+}
+
+/// All executions of a program whose graph has no cycles.
+pub fn all(model: &Model<'_>, most: Most) -> Result<Executions, Unknown> {
+    let first = model.initial().map_err(|_| Unknown::NoStart)?;
+    let (taken, found) = (Vec::new(), Executions::default());
+    let mut walk = Walk { model, most, executions: 0, steps: 0, taken, found };
+    walk.from(&first, None, 0)?;
+    Ok(walk.found)
 }
 
 struct Walk<'m, 'p> {
     model: &'m Model<'p>,
-    most: u64,
+    most: Most,
+    /// The executions so far, and their steps.
+    executions: u64,
+    steps: usize,
     taken: Vec<Taken>,
     found: Executions,
 }
 
 impl<'p> Walk<'_, 'p> {
-    /// Explores all executions from a state. Returns `false` if there are too many.
-    fn from(&mut self, state: &State<'p>, last: Option<usize>, preemptions: u32) -> bool {
+    /// Explores all executions from a state.
+    fn from(
+        &mut self,
+        state: &State<'p>,
+        last: Option<usize>,
+        preemptions: u32,
+    ) -> Result<(), Unknown> {
         if let Some(failure) = self.model.broken_invariant(state) {
             self.note(failure, preemptions);
         }
@@ -116,17 +149,14 @@ impl<'p> Walk<'_, 'p> {
             }
             let (thread, alternative) = (step.thread, step.alternative);
             self.taken.push(Taken { thread, alternative, accesses: step.accesses });
-            let few = if ends {
-                self.end(preemptions)
+            if ends {
+                self.end(preemptions)?;
             } else {
-                self.from(&step.to, Some(thread), preemptions)
-            };
-            self.taken.pop();
-            if !few {
-                return false;
+                self.from(&step.to, Some(thread), preemptions)?;
             }
+            self.taken.pop();
         }
-        true
+        Ok(())
     }
 
     fn note(&mut self, failure: Failure, preemptions: u32) {
@@ -134,8 +164,16 @@ impl<'p> Walk<'_, 'p> {
         *least = preemptions.min(*least);
     }
 
-    /// Records a finished execution. Returns `false` if there are too many.
-    fn end(&mut self, preemptions: u32) -> bool {
+    /// Records a finished execution.
+    fn end(&mut self, preemptions: u32) -> Result<(), Unknown> {
+        self.executions += 1;
+        self.steps += self.taken.len();
+        if self.executions > self.most.executions {
+            return Err(Unknown::TooMany);
+        }
+        if self.steps > self.most.steps {
+            return Err(Unknown::TooLong);
+        }
         for race in races(&self.taken) {
             let least = self.found.races.entry(race).or_insert(preemptions);
             *least = preemptions.min(*least);
@@ -144,8 +182,7 @@ impl<'p> Walk<'_, 'p> {
         let level = self.found.levels.entry(preemptions).or_default();
         level.executions += 1;
         level.traces.insert(trace);
-        self.most -= 1;
-        self.most > 0
+        Ok(())
     }
 }
 

@@ -7,8 +7,11 @@ use std::process::ExitCode;
 use preempt_explore::Points;
 use preempt_lang::source::Source;
 use preempt_reference::compare::plans::strategy;
-use preempt_reference::compare::{Disagreement, Selection, Verdict, compare};
+use preempt_reference::compare::{
+    Compared, Disagreement, MOST_EXECUTIONS, MOST_STATES, Selection, Verdict, compare,
+};
 use preempt_reference::coverage::Coverage;
+use preempt_reference::executions::Unknown;
 use preempt_reference::generate::program;
 use preempt_reference::shrink::shrink;
 
@@ -95,7 +98,7 @@ fn on_file(file: &str) -> bool {
     match std::fs::read_to_string(file).map(|text| compare(&text, Selection::All)) {
         Ok(verdict) => {
             match &verdict {
-                Verdict::Agree(plans) => println!("{file}: {} searches agree", plans.len()),
+                Verdict::Agree(compared) => println!("{file}: {}", extent(compared)),
                 Verdict::TooLarge => println!("{file}: too large for brute force"),
                 Verdict::Refused(message) => println!("{file}: refused: {message}"),
                 Verdict::Disagree(disagreement) => println!("{file}: {disagreement}"),
@@ -109,11 +112,30 @@ fn on_file(file: &str) -> bool {
     }
 }
 
+fn extent(compared: &Compared) -> String {
+    let searches = format!("{} searches agree", compared.plans.len());
+    match compared.without_executions {
+        Some(why) => format!("{searches}, none over executions: {}", reason(why)),
+        None => searches,
+    }
+}
+
+/// Why no search over executions was compared.
+fn reason(unknown: Unknown) -> String {
+    match unknown {
+        Unknown::NoStart => "the program fails before its first step".to_owned(),
+        Unknown::Endless => "some never end".to_owned(),
+        Unknown::TooMany => format!("more than {} executions", MOST_EXECUTIONS.executions),
+        Unknown::TooLong => format!("more than {} steps in all", MOST_EXECUTIONS.steps),
+    }
+}
+
 fn random(from: u64, programs: u64, all: bool) -> bool {
     let (mut agree, mut large) = (0, 0);
     let mut compared: BTreeMap<(String, bool), (u64, u64)> = BTreeMap::new();
     let mut refused: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut disagree: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut partly: BTreeMap<Unknown, u64> = BTreeMap::new();
     let mut coverage = Coverage::default();
     for (done, seed) in (from..from + programs).enumerate() {
         if done > 0 && done % 1_000 == 0 {
@@ -122,8 +144,11 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
         let text = program(seed);
         let selection = if all { Selection::All } else { Selection::Some(seed) };
         match compare(&text, selection) {
-            Verdict::Agree(plans) => {
+            Verdict::Agree(Compared { plans, without_executions }) => {
                 agree += 1;
+                if let Some(why) = without_executions {
+                    *partly.entry(why).or_default() += 1;
+                }
                 let mut programs = BTreeSet::new();
                 for plan in &plans {
                     let row = (strategy(plan), plan.points == Points::Sync);
@@ -158,10 +183,13 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
     }
     let all: usize = refused.values().map(Vec::len).sum();
     println!(
-        "{programs} programs from seed {from}: {agree} agree, {} disagree, {large} too large, \
+        "{programs} programs from seed {from}: {agree} agree, {} disagree, {large} too large (more than {MOST_STATES} states), \
          {all} refused",
         disagree.values().map(Vec::len).sum::<usize>()
     );
+    for (why, programs) in &partly {
+        println!("  {programs} agree without executions: {}", reason(*why));
+    }
     for (message, seeds) in &refused {
         println!("  refused {}: {message}, seed {}", seeds.len(), seeds[0]);
     }

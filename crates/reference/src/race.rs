@@ -14,42 +14,35 @@ use crate::run::{Access, Location};
 /// A race, identified by the variable.
 pub type Race = Location;
 
-/// A part of a step.
+/// The locations that an event accesses, and whether it writes them.
+type Accesses<'t> = BTreeMap<&'t Location, bool>;
+
+/// A part of a step: its synchronisation, its accesses to plain variables, or its end.
 struct Event<'t> {
     thread: usize,
-    accesses: Vec<&'t Access>,
+    plain: bool,
+    accesses: Accesses<'t>,
 }
 
 /// The variables on which an execution has a race.
 pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
-    let mut events: Vec<Event<'_>> = Vec::new();
-    for step in taken {
-        let part = |access: &Access| match &access.location {
-            Location::Thread(number) if *number == step.thread && access.write => 2,
-            _ if !access.sync => 1,
-            _ => 0,
-        };
-        for number in 0..3 {
-            let accesses = step.accesses.iter().filter(|access| part(access) == number).collect();
-            events.push(Event { thread: step.thread, accesses });
-        }
-    }
-    // The set of events that happen before each event, including itself. Quadratic, but obviously
-    // correct.
-    let mut before: Vec<BTreeSet<usize>> = Vec::new();
+    let events = events(taken);
+    // For each event, which events happen before it, including itself. Quadratic, but obviously
+    // correct; the number of steps is limited.
+    let mut before: Vec<Vec<bool>> = Vec::new();
     let mut found = BTreeSet::new();
     for (number, event) in events.iter().enumerate() {
-        let mut earlier = BTreeSet::from([number]);
+        let mut earlier = vec![false; number + 1];
+        earlier[number] = true;
         for (other, known) in events[..number].iter().enumerate().rev() {
-            if !earlier.contains(&other)
-                && (known.thread == event.thread || synchronise(known, event))
-            {
-                earlier.extend(&before[other]);
+            if !earlier[other] && (known.thread == event.thread || synchronise(known, event)) {
+                let marks = earlier.iter_mut().zip(&before[other]);
+                marks.for_each(|(mark, &known)| *mark |= known);
             }
         }
         for (other, known) in events[..number].iter().enumerate() {
-            if !earlier.contains(&other) {
-                found.extend(conflicts(known, event));
+            if !earlier[other] && known.plain && event.plain {
+                found.extend(conflicts(known, event).cloned());
             }
         }
         before.push(earlier);
@@ -57,27 +50,42 @@ pub fn races(taken: &[Taken]) -> BTreeSet<Race> {
     found
 }
 
-/// Whether two events access the same synchronisation location, at least one of them writing.
-fn synchronise(first: &Event<'_>, second: &Event<'_>) -> bool {
-    first.accesses.iter().filter(|a| a.sync).any(|a| {
-        second.accesses.iter().any(|b| b.sync && a.location == b.location && (a.write || b.write))
-    })
+/// The parts of all steps, in order.
+fn events(taken: &[Taken]) -> Vec<Event<'_>> {
+    let mut events = Vec::new();
+    for step in taken {
+        let part = |access: &Access| match &access.location {
+            Location::Thread(number) if *number == step.thread && access.write => 2,
+            _ if !access.sync => 1,
+            _ => 0,
+        };
+        for number in 0..3 {
+            let mut accesses = Accesses::new();
+            for access in step.accesses.iter().filter(|access| part(access) == number) {
+                *accesses.entry(&access.location).or_default() |= access.write;
+            }
+            if !accesses.is_empty() {
+                events.push(Event { thread: step.thread, plain: number == 1, accesses });
+            }
+        }
+    }
+    events
 }
 
-/// The plain variables that two events access, at least one of them writing.
-fn conflicts(first: &Event<'_>, second: &Event<'_>) -> Vec<Race> {
-    let writes = |event: &Event<'_>| {
-        let mut writes: BTreeMap<Location, bool> = BTreeMap::new();
-        for access in event.accesses.iter().filter(|access| !access.sync) {
-            *writes.entry(access.location.clone()).or_default() |= access.write;
-        }
-        writes
-    };
-    let (first, second) = (writes(first), writes(second));
-    let both = first
-        .iter()
-        .filter(|(location, wrote)| second.get(location).is_some_and(|w| *w || **wrote));
-    both.map(|(location, _)| location.clone()).collect()
+/// Whether two events access the same synchronisation location, at least one of them writing.
+fn synchronise(first: &Event<'_>, second: &Event<'_>) -> bool {
+    !first.plain && !second.plain && conflicts(first, second).next().is_some()
+}
+
+/// The locations that two events access, at least one of them writing.
+fn conflicts<'t>(
+    first: &'t Event<'_>,
+    second: &'t Event<'_>,
+) -> impl Iterator<Item = &'t Location> {
+    let both = first.accesses.iter().filter(|(location, wrote)| {
+        second.accesses.get(*location).is_some_and(|writes| *writes || **wrote)
+    });
+    both.map(|(location, _)| *location)
 }
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ pub struct Run<'m, 'p> {
     pub nonstop: bool,
     /// The failures of spawned threads that would fail before their first access.
     pub unborn: Vec<Failure>,
-    tasks: u32,
+    /// The tasks performed so far.
+    pub tasks: u32,
 }
 
 impl<'m, 'p> Run<'m, 'p> {
@@ -161,6 +162,13 @@ impl<'m, 'p> Run<'m, 'p> {
         if self.me.spawned {
             self.me.frames.clear();
             self.me.result = None;
+        } else if let Some(body) = self.me.frames[0].get_mut(1) {
+            // A local that was not declared is equal to one without an initial value. The thread
+            // has declared the first ones of its body.
+            let model = self.model;
+            while body.last().is_some_and(|local| local.data == model.zero(local.ty)) {
+                body.pop();
+            }
         }
         self.touch(Location::Thread(self.number), true, true);
         Ok(())

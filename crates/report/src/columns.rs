@@ -216,7 +216,7 @@ impl Cell {
 fn demanded<'c>(cells: impl Iterator<Item = &'c Cell> + Clone, demand: Demand) -> usize {
     let sources = cells.clone().map(Cell::source_width).max().unwrap_or(0);
     let notes = cells.clone().map(Cell::note_width).max().unwrap_or(0);
-    // With a comma behind it.
+    // With a trailing comma.
     let effects = cells
         .flat_map(|cell| &cell.effects)
         .map(|effect| width(MARK) + width(effect) + 1)

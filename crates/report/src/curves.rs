@@ -16,8 +16,8 @@ pub enum Covered {
     States,
     /// Distinct happens-before graphs of complete executions.
     Traces,
-    /// Distinct happens-before graphs, including those of unfinished executions. They take the place
-    /// of states where states are unknown.
+    /// Distinct happens-before graphs, including those of unfinished executions. They take the
+    /// place of states where states are unknown.
     Graphs,
 }
 

@@ -1,8 +1,9 @@
 //! The graph of a model's states in the language of graphviz.
 //!
-//! A node shows the values that differ from the state from which it was first reached. An edge shows
-//! the thread and the text of its step. The initial state has a double border, final states are
-//! boxes, failures are red. If the graph shows a search, the parts that it did not explore are pale.
+//! A node shows the values that differ from the state from which it was first reached. An edge
+//! shows the thread and the text of its step. The initial state has a double border, final states
+//! are boxes, failures are red. If the graph shows a search, the parts that it did not explore are
+//! pale.
 
 use std::fmt::Write as _;
 
@@ -44,7 +45,8 @@ pub fn dot(
         "  label={}; labelloc=t; fontname=\"sans-serif\"; rankdir=TB;",
         quoted(title)
     );
-    text += "  node [shape=ellipse, style=filled, fillcolor=white, fontname=\"sans-serif\", fontsize=11];\n";
+    text += "  node [shape=ellipse, style=filled, fillcolor=white, fontname=\"sans-serif\", \
+             fontsize=11];\n";
     text += "  edge [fontname=\"sans-serif\", fontsize=10];\n";
     for (number, node) in graph.nodes.iter().enumerate() {
         let seen = highlight == Highlight::None || node.explored;
@@ -58,8 +60,8 @@ pub fn dot(
     }
     for edge in &graph.edges {
         let seen = highlight == Highlight::None || edge.explored;
-        let told = narrator.describe_step(&graph.nodes[edge.from].state, edge.choice);
-        let label = step(edge, &narrator.thread_name(edge.choice.thread), &told);
+        let narration = narrator.describe_step(&graph.nodes[edge.from].state, edge.choice);
+        let label = step(edge, &narrator.thread_name(edge.choice.thread), &narration);
         let colour = if !seen {
             PALE
         } else if edge.failure.is_some() {
@@ -129,13 +131,13 @@ fn state(graph: &Graph, node: &Node, narrator: &mut impl Describe) -> String {
 }
 
 /// The label of a step.
-fn step(edge: &Edge, thread: &str, told: &Narration) -> String {
+fn step(edge: &Edge, thread: &str, narration: &Narration) -> String {
     let way = if edge.choice.alternative > 0 {
         format!(" #{}", edge.choice.alternative)
     } else {
         String::new()
     };
-    short(&format!("{thread}{way}: {}", told.source))
+    short(&format!("{thread}{way}: {}", narration.source))
 }
 
 /// A text on one line, truncated if it is long.

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn steps(words: &str) -> Vec<NarratedStep> {
-        let told = |word: &str| NarratedStep {
+        let narrated = |word: &str| NarratedStep {
             thread: ThreadId::new(0),
             number: ThreadId::new(0),
             alternative: None,
@@ -73,7 +73,7 @@ mod tests {
             nesting: Nesting::Own,
             preempts: None,
         };
-        words.split_whitespace().map(told).collect()
+        words.split_whitespace().map(narrated).collect()
     }
 
     fn folded(words: &str) -> String {

@@ -14,8 +14,8 @@ pub enum Value {
     Bool(bool),
     /// A count.
     Number(u64),
-    /// A measured quantity. JSON has no notation for values that are not finite; they are written as
-    /// null.
+    /// A measured quantity. JSON has no notation for values that are not finite; they are written
+    /// as null.
     Measure(f64),
     /// A text.
     Text(String),

@@ -59,6 +59,8 @@ impl CheckReport<'_> {
         ];
         // Omitted if it is unknown.
         let known = self.unreached.as_ref().filter(|&unreached| *unreached != Unreached::Open);
+        let spilled = Some(outcome.spilled_bytes).filter(|&bytes| bytes > 0);
+        fields.extend(spilled.map(|bytes| ("spilled_bytes", bytes.into())));
         fields.extend(outcome.rerun.map(|took| ("rerun_seconds", took.as_secs_f64().into())));
         fields.extend(known.map(|unreached| ("unreached", not_reached(unreached))));
         fields

@@ -14,8 +14,8 @@
 //!
 //! Curves, plots and graphs need the feature `charts`: a Rust test is built without them.
 //!
-//! The crate knows no front end. A front end implements [`Narrate`](preempt_system::Narrate) for its
-//! executions; [`recorder::record`] moves such an execution along a schedule, once, and records
+//! The crate knows no front end. A front end implements [`Narrate`](preempt_system::Narrate) for
+//! its executions; [`recorder::record`] moves such an execution along a schedule, once, and records
 //! everything that any format shows.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The origins of the values that a failing step read.
 //!
-//! A failed assertion says which values it read. The reader asks why it read them; the answer is the
-//! last step that wrote each of them. If the failing step reads nothing shared, its values are
+//! A failed assertion says which values it read. The reader asks why it read them; the answer is
+//! the last step that wrote each of them. If the failing step reads nothing shared, its values are
 //! older: then the last step of its thread that read something counts.
 
 /// A value and its origin. Steps are counted from 0.

@@ -74,10 +74,8 @@ fn parts(now: &Progress, before: Option<&Progress>) -> Vec<String> {
         parts.insert(1, counted(now.failures, "error"));
     }
     if now.restarts > 0 {
-        parts.push(format!(
-            "begun anew with larger states {}",
-            counted(now.restarts.into(), "time")
-        ));
+        parts
+            .push(format!("restarted with larger states {}", counted(now.restarts.into(), "time")));
     }
     parts
 }
@@ -143,10 +141,10 @@ mod tests {
         let growing = line(&now, Some(&at(10, 2_000_000, 3000)));
         assert!(growing.contains("(100 thousand/s), 3,456 waiting and growing"), "{growing}");
         assert!(line(&now, Some(&at(10, 2_000_000, 4000))).contains("waiting and shrinking"));
-        let anew = Progress { restarts: 1, ..at(20, 1_000_000, 3456) };
-        let anew = line(&anew, Some(&at(10, 2_000_000, 3000)));
-        assert!(anew.contains("(50.0 thousand/s), 3,456 waiting, "), "{anew}");
-        assert!(anew.ends_with("begun anew with larger states 1 time"), "{anew}");
+        let restarted = Progress { restarts: 1, ..at(20, 1_000_000, 3456) };
+        let restarted = line(&restarted, Some(&at(10, 2_000_000, 3000)));
+        assert!(restarted.contains("(50.0 thousand/s), 3,456 waiting, "), "{restarted}");
+        assert!(restarted.ends_with("restarted with larger states 1 time"), "{restarted}");
     }
 
     #[test]
@@ -160,8 +158,9 @@ mod tests {
         };
         assert_eq!(
             line(&executing(12_000, Some(estimate)), None),
-            "20.0 s: 12,000 executions (600/s) at bound 2, about 6,000 left (2,500 to 14,000), 10.0 s at this rate, 70 \
-             waiting, depth 12, 500 states, 1.00 MiB, then about 1.2 million at the next bound"
+            "20.0 s: 12,000 executions (600/s) at bound 2, about 6,000 left (2,500 to 14,000), \
+             10.0 s at this rate, 70 waiting, depth 12, 500 states, 1.00 MiB, then about 1.2 \
+             million at the next bound"
         );
         let exact = Estimate { done: 400, remaining: 600, least: 600, most: 600, next: None };
         assert!(

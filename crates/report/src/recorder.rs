@@ -2,9 +2,9 @@
 //!
 //! [`record`] moves a cursor along a schedule. At every step it asks the execution under the cursor
 //! ([`Narrate`]) for the description, the values and the objects used, and the cursor for the
-//! enabled threads; from these it derives preemptions, happens-before arrows, and the origins of the
-//! values that a failing step read. All formats are made from the resulting [`Trace`]; none of them
-//! executes anything.
+//! enabled threads; from these it derives preemptions, happens-before arrows, and the origins of
+//! the values that a failing step read. All formats are made from the resulting [`Trace`]; none of
+//! them executes anything.
 
 use std::fmt;
 
@@ -121,7 +121,7 @@ impl Misfit {
 }
 
 /// Executes `schedule` from the beginning, where `cursor` stands, as far as it can be executed.
-/// Afterwards the cursor stands at the end.
+/// Afterwards the cursor is at the end.
 pub fn record<S: Narrate>(
     cursor: &mut Cursor<S>,
     schedule: &Schedule,
@@ -231,7 +231,7 @@ fn misfit_of<S: Narrate>(
 
 impl Replayed {
     /// Makes `failure` the failure of the trace, with the origins of the values that explain it.
-    /// The cursor stands at the end of the execution.
+    /// The cursor is at the end of the execution.
     pub fn explain<S: Narrate>(&mut self, cursor: &mut Cursor<S>, failure: Failure) {
         let steps = &self.trace.steps;
         let own = |thread: ThreadId| {
@@ -330,10 +330,17 @@ where
     M: Model,
     for<'m> M::Stepper<'m>: Describe,
 {
+    let mut before = None;
     loop {
         match replay_within(&model, schedule, fairness, &choose) {
             Ok(replayed) => return (replayed, model),
-            Err(capacity) => model = model.grow(capacity),
+            // Growing did not help: records that are gone keep their names, and states cannot hold
+            // more of them. Whether the program has too many live ones shows if they do not.
+            Err(capacity) if before == Some(capacity) => model = model.without_stable_names(),
+            Err(capacity) => {
+                model = model.grow(capacity);
+                before = Some(capacity);
+            }
         }
     }
 }

@@ -9,8 +9,8 @@
 //! 1 phil(1): 1 ?2 4 | left.lock()
 //! ```
 //!
-//! A *context* is a sequence of steps of one thread. Its line has the thread's number, its name and,
-//! after the colon, its steps: a number `n` stands for `n` steps in which the thread had no choice
+//! A *context* is a sequence of steps of one thread. Its line has the thread's number, its name
+//! and, after the colon, its steps: a number `n` means `n` steps in which the thread had no choice
 //! or took the first alternative, `?n` for one step with alternative `n` (counted from 0). The text
 //! after the bar describes the first step of the context. A line `cycle` separates the stem of an
 //! infinite schedule from the steps that repeat forever. Lines that begin with `#` are comments.
@@ -228,7 +228,8 @@ impl ScheduleFile {
             CYCLE if rest.is_empty() => steps.begin_cycle()?,
             other => {
                 return Err(format!(
-                    "`{other}` is neither a thread's number nor `model`, `set`, `failure` or `{CYCLE}`"
+                    "`{other}` is neither a thread's number nor `model`, `set`, `failure` or \
+                     `{CYCLE}`"
                 ));
             }
         }

@@ -107,8 +107,8 @@ mod tests {
 
     use super::*;
 
-    /// `0 own:effect`, `1 called>place`, `0 -`: a step of thread 0 in its own code, of thread 1 in a
-    /// library, of thread 0 outside of all code of the program. `!` marks a preemption.
+    /// `0 own:effect`, `1 called>place`, `0 -`: a step of thread 0 in its own code, of thread 1 in
+    /// a library, of thread 0 outside of all code of the program. `!` marks a preemption.
     fn steps(text: &str) -> Vec<NarratedStep> {
         let mut all: Vec<NarratedStep> = Vec::new();
         for word in text.split(", ") {

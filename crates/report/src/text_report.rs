@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use preempt_explore::{Order, Outcome, Plan, Points, Tally};
-use preempt_system::{Finding, Narration, Shrunk, Verdict};
+use preempt_system::{Finding, MemoryModel, Narration, Shrunk, Verdict};
 
 use crate::bounds;
 use crate::check_report::{CheckReport, Unreached};
@@ -35,7 +35,7 @@ impl CheckReport<'_> {
                 text += &trace.to_text(layout);
                 text.push('\n');
             }
-            text += &self.schedule(finding, layout);
+            text += &self.schedule(finding, trace, layout);
             text.push('\n');
         }
         if all == 0 {
@@ -55,16 +55,26 @@ impl CheckReport<'_> {
     }
 
     /// The schedule of a finding and the command that replays it.
-    fn schedule(&self, finding: &Finding, layout: &Layout) -> String {
+    fn schedule(&self, finding: &Finding, trace: &Trace, layout: &Layout) -> String {
         let mut text = String::new();
         let steps = counted(finding.schedule.steps().len() as u64, "step");
-        let preemptions = counted(finding.preemptions.into(), "preemption");
+        let preemptions = match self.outcome.memory {
+            // The finding counts both.
+            MemoryModel::Weak => {
+                let preemptions = trace.preemptions();
+                let stale = finding.preemptions.saturating_sub(preemptions);
+                let stale_words = if stale == 1 { "stale access" } else { "stale accesses" };
+                format!("{}, {stale} {stale_words}", counted(preemptions.into(), "preemption"))
+            }
+            _ => counted(finding.preemptions.into(), "preemption"),
+        };
         text += &row("schedule", &format!("{steps}, {preemptions}{}", simplicity(finding)), layout);
         let token = token::token(&finding.schedule, &Ending::of(Some(&finding.failure)));
         if token.len() > LONGEST_TOKEN {
             text += &row(
                 "replay",
-                "the schedule is too long for a token: save it in a file (--save-schedule, PREEMPT_SAVE_SCHEDULE)",
+                "the schedule is too long for a token: save it in a file (--save-schedule, \
+                 PREEMPT_SAVE_SCHEDULE)",
                 layout,
             );
         } else {
@@ -173,8 +183,8 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
 /// The time for which one worker searched again after several, and how to avoid it.
 fn rerun(took: Duration, checked: &CheckReport<'_>) -> String {
     format!(
-        "{} of this: 1 worker searched again after {}, so that this report is the same for every number of workers; {} reports \
-         whichever error they find first",
+        "{} of this: 1 worker searched again after {}, so that this report is the same for every \
+         number of workers; {} reports whichever error they find first",
         time(took),
         checked.plan.jobs,
         checked.first
@@ -195,6 +205,9 @@ fn cost(checked: &CheckReport<'_>) -> String {
         parts.push(rate(count, proper).replace("/s", &format!(" {what}/s")));
     }
     parts.extend(checked.peak_memory.map(bytes));
+    if outcome.spilled_bytes > 0 {
+        parts.push(format!("{} on disk", bytes(outcome.spilled_bytes)));
+    }
     if states >= MANY_STATES && outcome.tally.is_none() {
         parts.push(format!("{:.1} bytes per state", outcome.store_bytes as f64 / states as f64));
     }
@@ -234,17 +247,17 @@ pub fn variables(trace: &Trace, layout: &Layout) -> String {
 /// The steps that can be taken in a state, numbered from 1, each with the name of its thread.
 pub fn offer(steps: &[(String, Narration)], layout: &Layout) -> String {
     let names = steps.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
-    let lines = steps.iter().enumerate().map(|(at, (name, told))| {
+    let lines = steps.iter().enumerate().map(|(at, (name, narration))| {
         let place =
-            told.site.as_ref().map(|site| format!("line {}: ", site.line)).unwrap_or_default();
+            narration.site.as_ref().map(|site| format!("line {}: ", site.line)).unwrap_or_default();
         let name = paint(layout.style.name, format!("{:names$}", clean(name)));
-        let effects = clean(&told.effects.join(", "));
+        let effects = clean(&narration.effects.join(", "));
         let effects = if effects.is_empty() {
             effects
         } else {
             paint(layout.style.effect, format!("  // {effects}"))
         };
-        format!("{:>3}  {name}  {place}{}{effects}\n", at + 1, clean(&told.source))
+        format!("{:>3}  {name}  {place}{}{effects}\n", at + 1, clean(&narration.source))
     });
     lines.collect()
 }

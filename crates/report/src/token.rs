@@ -1,10 +1,10 @@
 //! Schedules as one word that is short enough to be pasted: `p1-5k2g0010c4d`.
 //!
-//! After the prefix with the version come base-32 digits (Crockford's: no i, l, o, u; upper case and
-//! the usual confusions are accepted). The first three are the tag of the failure, 0 if there is
-//! none; the last three are a checksum. Between them, each run of equal steps is written as two or
-//! three numbers of one or more digits, with four bits in each digit and the fifth bit set in all
-//! digits but the last:
+//! After the prefix with the version come base-32 digits (Crockford's: no i, l, o, u; upper case
+//! and the usual confusions are accepted). The first three are the tag of the failure, 0 if there
+//! is none; the last three are a checksum. Between them, each run of equal steps is written as two
+//! or three numbers of one or more digits, with four bits in each digit and the fifth bit set in
+//! all digits but the last:
 //!
 //! ```text
 //! 2 · thread + (1 if the alternative is not 0)    [alternative - 1]    count - 1

@@ -101,7 +101,8 @@ impl Trace {
         &self.names[thread.index()]
     }
 
-    /// The number of the first step that repeats forever, from 0; `None` if the execution is finite.
+    /// The number of the first step that repeats forever, from 0; `None` if the execution is
+    /// finite.
     pub fn cycle_start(&self) -> Option<usize> {
         (self.cycle > 0).then(|| self.steps.len() - self.cycle)
     }

@@ -284,15 +284,15 @@ impl<'a> Page<'a> {
         let style = &self.layout.style;
         let indent = self.number_width + 2;
         for waiting in threads {
-            let told = &waiting.narration;
-            let place = match &told.site {
+            let narration = &waiting.narration;
+            let place = match &narration.site {
                 Some(site) if self.one_file => format!(" at line {}", site.line),
                 Some(site) => format!(" at {site}"),
                 None => String::new(),
             };
             let name = format!("{:names$}", clean(self.trace.name(waiting.thread)));
-            let words = format!(" {verb}{place}: {}", clean(&told.source));
-            let effects = cleaned(&told.effects);
+            let words = format!(" {verb}{place}: {}", clean(&narration.source));
+            let effects = cleaned(&narration.effects);
             let note = effects.join(", ");
             let _ = write!(self.text, "{:indent$}{}{words}", "", paint(style.name, &name));
             if note.is_empty() {
@@ -316,8 +316,8 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The heading above line numbers: `line` if the reader knows the file, otherwise its name. `None` if
-/// there are several files.
+/// The heading above line numbers: `line` if the reader knows the file, otherwise its name. `None`
+/// if there are several files.
 fn heading(trace: &Trace, lines: &[NarratedStep], layout: &Layout) -> Option<String> {
     let ends = trace.waiting.iter().chain(&trace.next).map(|thread| &thread.narration);
     let shown = lines.iter().map(|step| &step.narration).chain(ends);

@@ -21,8 +21,11 @@ pub fn limit(limit: Limit) -> &'static str {
         Limit::Executions => "executions",
         Limit::Depth => "depth",
         Limit::Memory => "memory",
+        Limit::Disk => "disk",
+        Limit::Damage => "damage",
         Limit::Time => "time",
         Limit::Interrupt => "interrupt",
         Limit::Round => "round",
+        Limit::Size => "size",
     }
 }

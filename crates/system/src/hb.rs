@@ -19,7 +19,6 @@
 //! | happens-before graph of a state | [`HbGraph`] |
 //! | set of actions, as a key | [`HbKey`] |
 //! | hash of a state | [`Fingerprint`] |
-//! | hash of next(s, t) without executing it | [`HbGraph::fingerprint_with`] |
 //!
 //! **Deviations.**
 //!
@@ -143,7 +142,7 @@ struct Touch {
     last_write: Option<u32>,
     /// The previous access of the same location.
     previous: Option<u32>,
-    /// The step that makes the access.
+    /// The step of the access.
     step: u32,
     /// The clock that the next write of the location joins: the last write and all reads since.
     frontier: u32,
@@ -328,19 +327,6 @@ impl HbGraph {
         self.steps.last().map_or_else(Fingerprint::default, |step| step.name)
     }
 
-    /// The fingerprint that the graph would have with this step appended.
-    pub fn fingerprint_with(&self, choice: Choice, footprint: &Footprint) -> Fingerprint {
-        let Choice { thread, alternative } = choice;
-        let time = self.last_step(thread).map_or(0, |at| self.steps[at as usize].time) + 1;
-        let mut naming =
-            Naming::new(Epoch { thread, time }, alternative, footprint.accesses().len());
-        for &(location, access) in footprint.accesses() {
-            let write = self.writes(location) + u32::from(access == Access::Write);
-            naming.add(NumberedAccess { location, access, write });
-        }
-        self.fingerprint() ^ naming.0.finish()
-    }
-
     /// The exact identity of the graph.
     pub fn key(&self) -> HbKey {
         let mut actions: Vec<HbAction> = (0..self.len()).map(|at| self.step(at)).collect();
@@ -399,18 +385,6 @@ impl HbGraph {
         let Epoch { thread, time } = self.epoch(at);
         let later = self.steps.iter().enumerate().skip(at + 1);
         later.filter(move |(_, step)| self.clocks.time(step.clock, thread) < time).map(|(at, _)| at)
-    }
-
-    /// The number of writes of `location`.
-    pub fn writes(&self, location: Location) -> u32 {
-        self.latest(location).map_or(0, |touch| touch.write)
-    }
-
-    /// The last access of a location.
-    #[inline]
-    fn latest(&self, location: Location) -> Option<&Touch> {
-        let at = self.latest.get(location.0 as usize).copied().flatten()?;
-        Some(&self.touches[at as usize])
     }
 
     /// The steps before step `at` (or of the whole graph, if `at` is its length) that an access of

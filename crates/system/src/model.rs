@@ -94,6 +94,11 @@ pub trait Model: Sync + Sized {
         self
     }
 
+    /// Undoes [`with_stable_names`](Model::with_stable_names).
+    fn without_stable_names(self) -> Self {
+        self
+    }
+
     /// The same program, with states that record ownership for [`Stepper::is_private`] and
     /// [`Stepper::is_alone`]. The model may distinguish more states.
     fn with_owners(self) -> Self {

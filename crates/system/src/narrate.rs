@@ -91,8 +91,8 @@ pub enum Nesting {
         /// The statement, on one line.
         source: String,
     },
-    /// It happens where no code of the program is active: at the start or the end of a thread, or in
-    /// a test harness.
+    /// It happens where no code of the program is active: at the start or the end of a thread, or
+    /// in a test harness.
     Apart,
 }
 

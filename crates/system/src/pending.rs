@@ -19,7 +19,14 @@ pub struct Pending {
     /// The number and the footprint of each alternative that exists. A blocked thread has one
     /// entry: the locations it waits for.
     pub footprints: Footprints,
+    /// Alternatives from this number on are *stale*: the step reads an older store than the newest
+    /// one, or stores before it. Each costs as much as a preemption. [`NEVER_STALE`] if none is.
+    pub stale_from: u32,
 }
+
+/// The value of [`Pending::stale_from`] for a step whose alternatives are no accesses to a
+/// [weak memory](crate::memory::Weak).
+pub const NEVER_STALE: u32 = u32::MAX;
 
 impl Pending {
     /// Whether alternatives have different footprints.
@@ -35,10 +42,22 @@ impl Pending {
         self.footprints.len() > 1
     }
 
+    /// A step none of whose alternatives is stale.
+    #[inline]
+    pub fn new(status: Status, footprints: Footprints) -> Pending {
+        Pending { status, footprints, stale_from: NEVER_STALE }
+    }
+
+    /// Whether an alternative is stale.
+    #[inline]
+    pub fn is_stale(&self, alternative: u32) -> bool {
+        alternative >= self.stale_from
+    }
+
     /// A slot without a thread.
     #[inline]
     pub fn vacant() -> Pending {
-        Pending { status: Status::Vacant, footprints: Footprints::new() }
+        Pending::new(Status::Vacant, Footprints::new())
     }
 
     /// Resets to a thread without a pending step.

@@ -12,6 +12,7 @@
 
 use std::fmt::Debug;
 
+use crate::fingerprint::Fingerprint;
 use crate::footprint::{Footprint, Location};
 use crate::model::{LocationKind, NotStraight};
 use crate::pending::Pending;
@@ -62,20 +63,19 @@ pub trait System {
     type State: Clone;
 
     /// The number of thread slots, which is fixed: a system that turns out to need more reports
-    /// that
-    /// [need](Program::Need), and the search begins anew with a larger program.
+    /// that [need](Program::Need), and the search restarts with a larger program.
     fn threads(&self) -> usize;
 
     /// Writes to `pending` what `thread` would do next. A search asks at every step, and copying
     /// the answer would take longer than computing it.
     fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Self::Need>;
 
-    /// Takes a step of an enabled thread. After a failure that thread has ended; the others may go
-    /// on.
+    /// Takes a step of an enabled thread. After a failure that thread has ended; the others may
+    /// continue.
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Self::Need>;
 
     /// Threads, other than the one that stepped last, whose pending step the last step cannot have
-    /// changed, whatever it touched. A search need not ask them again.
+    /// changed. A search need not ask them again.
     fn unaffected(&self) -> ThreadSet {
         ThreadSet::EMPTY
     }
@@ -115,8 +115,8 @@ pub trait System {
         false
     }
 
-    /// Whether the current state is the one in which the execution had `len` steps, so that the steps
-    /// since then can be repeated forever. `false` if the system cannot tell.
+    /// Whether the current state is the one in which the execution had `len` steps, so that the
+    /// steps since then can be repeated forever. `false` if the system cannot tell.
     fn returns_to(&self, _len: usize) -> bool {
         false
     }
@@ -184,13 +184,26 @@ pub trait System {
         Swap::Unknown
     }
 
-    /// A number for what the threads are about to do, as far as it shows in more than footprints: the
-    /// operands of operations, for example. Real code whose threads communicate in ways that no
-    /// footprint shows may come to different operations by executions that have the same
+    /// A number for what the threads are about to do, as far as it shows in more than footprints:
+    /// the operands of operations, for example. Real code whose threads communicate in ways that no
+    /// footprint shows may reach different operations in executions that have the same
     /// happens-before graph. Such executions are not the same, and a cache that identifies
     /// executions by their graphs distinguishes them by this number.
     fn announced(&self) -> u64 {
         0
+    }
+
+    /// The name of the execution so far, if happens-before graphs over footprints do not identify
+    /// executions: under weak memory, what loads read and where stores are in modification order
+    /// belongs to it. Two executions with the same name lead to the same state.
+    fn name(&self) -> Option<Fingerprint> {
+        None
+    }
+
+    /// Whether a step may change the alternatives of steps that its footprint does not depend on,
+    /// so that a search has to ask all threads again.
+    fn affects_all(&self) -> bool {
+        false
     }
 
     /// The footprints of each thread's steps, if they are the same in every execution: see
@@ -202,13 +215,13 @@ pub trait System {
         })
     }
 
-    /// The locations that threads may have to wait for. The system calls `goes_on` regularly with
-    /// the bytes that it uses so far; `None` if that returned false.
+    /// The locations that threads may have to wait for. The system calls `may_continue` regularly
+    /// with the bytes that it uses so far; `None` if that returned false.
     fn waits(
         &mut self,
-        goes_on: &mut dyn FnMut(usize) -> bool,
+        may_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<Option<Waits>, Self::Need> {
-        let _ = goes_on;
+        let _ = may_continue;
         Ok(Some(Waits::Anywhere))
     }
 }

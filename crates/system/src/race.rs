@@ -15,7 +15,7 @@
 //!   execution. A relaxed flag protects nothing there, although the search itself is sequentially
 //!   consistent.
 //!
-//! **Map.** C(t): [`ThreadClocks::now`]; L(m): [`SyncClock`]; W(x) and R(x): [`Variable`].
+//! **Map.** C(t) and L(m): [`SyncClocks`]; W(x) and R(x): [`Variable`].
 //!
 //! **Deviations.** 1. Reads are a short list, not an epoch that grows into a vector. 2. At least
 //! one of the accesses must be a write: icb's printed definition reports read-only sharing. 3. A
@@ -24,22 +24,12 @@
 //!
 //! **Cost.** O(threads) for each synchronisation, O(1) for most accesses.
 
-use std::sync::atomic::Ordering;
-
 use smallvec::SmallVec;
 
-use crate::clock::{Epoch, VectorClock};
+use crate::clock::Epoch;
 use crate::footprint::Access;
+use crate::sync_clocks::SyncClocks;
 use crate::thread::ThreadId;
-
-/// What an object passes on to the threads that synchronise with it.
-#[derive(Clone, Debug, Default)]
-struct SyncClock {
-    /// What happened before its releases.
-    released: VectorClock,
-    /// What happened before its shared releases: only an exclusive acquisition comes after them.
-    shared: VectorClock,
-}
 
 /// An access to a variable, with what the caller wants to know about it.
 #[derive(Clone, Copy, Debug)]
@@ -71,163 +61,33 @@ pub struct Conflict<M> {
 /// position.
 #[derive(Clone, Debug)]
 pub struct RaceDetector<M> {
-    threads: Vec<ThreadClocks>,
-    objects: Vec<SyncClock>,
+    /// What synchronises with what.
+    pub clocks: SyncClocks,
     variables: Vec<Variable<M>>,
-}
-
-/// What happens before the next operations of a thread.
-#[derive(Clone, Debug, Default)]
-struct ThreadClocks {
-    now: VectorClock,
-    /// What relaxed loads have read: an acquire fence takes it.
-    seen: VectorClock,
-    /// What the last release fence has published: relaxed stores pass it on.
-    fenced: VectorClock,
 }
 
 impl<M> Default for RaceDetector<M> {
     fn default() -> RaceDetector<M> {
-        RaceDetector { threads: Vec::new(), objects: Vec::new(), variables: Vec::new() }
-    }
-}
-
-fn acquires(order: Ordering) -> bool {
-    matches!(order, Ordering::Acquire | Ordering::AcqRel | Ordering::SeqCst)
-}
-
-fn releases(order: Ordering) -> bool {
-    matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
-}
-
-/// Synchronisation. Objects are numbered by the caller, densely.
-impl<M: Copy> RaceDetector<M> {
-    /// The clocks before the first step.
-    pub fn new() -> RaceDetector<M> {
-        RaceDetector::default()
-    }
-
-    #[inline]
-    fn thread(&mut self, thread: ThreadId) -> &mut ThreadClocks {
-        if self.threads.len() <= thread.index() {
-            self.add_threads(thread);
-        }
-        &mut self.threads[thread.index()]
-    }
-
-    #[cold]
-    fn add_threads(&mut self, last: ThreadId) {
-        for slot in self.threads.len()..=last.index() {
-            let mut clocks = ThreadClocks::default();
-            // Time 0 would happen before everything.
-            clocks.now.tick(ThreadId::new(slot));
-            self.threads.push(clocks);
-        }
-    }
-
-    fn object(&mut self, object: u32) -> &mut SyncClock {
-        let at = object as usize;
-        if self.objects.len() <= at {
-            self.objects.resize(at + 1, SyncClock::default());
-        }
-        &mut self.objects[at]
-    }
-
-    /// `child` starts after what `parent` has done.
-    pub fn fork(&mut self, parent: ThreadId, child: ThreadId) {
-        let mut now = self.publish(parent);
-        now.tick(child);
-        self.thread(child).now = now;
-    }
-
-    /// `thread` comes after the releases of `object`.
-    pub fn acquire(&mut self, thread: ThreadId, object: u32) {
-        let released = std::mem::take(&mut self.object(object).released);
-        self.thread(thread).now.join(&released);
-        self.object(object).released = released;
-    }
-
-    /// `thread` comes after the releases and the shared releases of `object`.
-    pub fn acquire_exclusive(&mut self, thread: ThreadId, object: u32) {
-        self.acquire(thread, object);
-        let shared = std::mem::take(&mut self.object(object).shared);
-        self.thread(thread).now.join(&shared);
-        self.object(object).shared = shared;
-    }
-
-    /// Later acquisitions of `object` come after what `thread` has done.
-    pub fn release(&mut self, thread: ThreadId, object: u32) {
-        let clock = self.publish(thread);
-        self.object(object).released.join(&clock);
-    }
-
-    /// Later exclusive acquisitions of `object` come after what `thread` has done.
-    pub fn release_shared(&mut self, thread: ThreadId, object: u32) {
-        let clock = self.publish(thread);
-        self.object(object).shared.join(&clock);
-    }
-
-    /// What `thread` has done, to be passed to [`RaceDetector::join`]. What it does from now on is
-    /// not included.
-    pub fn publish(&mut self, thread: ThreadId) -> VectorClock {
-        let now = &mut self.thread(thread).now;
-        let published = now.clone();
-        now.tick(thread);
-        published
-    }
-
-    /// `thread` comes after what a clock includes.
-    pub fn join(&mut self, thread: ThreadId, clock: &VectorClock) {
-        self.thread(thread).now.join(clock);
-    }
-
-    /// `thread` reads an atomic.
-    pub fn load(&mut self, thread: ThreadId, object: u32, order: Ordering) {
-        if acquires(order) {
-            return self.acquire(thread, object);
-        }
-        let released = std::mem::take(&mut self.object(object).released);
-        self.thread(thread).seen.join(&released);
-        self.object(object).released = released;
-    }
-
-    /// `thread` writes an atomic without reading it. What earlier stores released is not passed on.
-    pub fn store(&mut self, thread: ThreadId, object: u32, order: Ordering) {
-        self.object(object).released = self.stored(thread, order);
-    }
-
-    /// `thread` reads and writes an atomic: it continues the release sequence of the store that it
-    /// reads.
-    pub fn update(&mut self, thread: ThreadId, object: u32, order: Ordering) {
-        self.load(thread, object, order);
-        let stored = self.stored(thread, order);
-        self.object(object).released.join(&stored);
-    }
-
-    /// What a store of `thread` passes on.
-    fn stored(&mut self, thread: ThreadId, order: Ordering) -> VectorClock {
-        if releases(order) { self.publish(thread) } else { self.thread(thread).fenced.clone() }
-    }
-
-    /// `thread` performs a fence.
-    pub fn fence(&mut self, thread: ThreadId, order: Ordering) {
-        if acquires(order) {
-            let ThreadClocks { now, seen, .. } = self.thread(thread);
-            now.join(seen);
-        }
-        if releases(order) {
-            let published = self.publish(thread);
-            self.thread(thread).fenced = published;
-        }
+        RaceDetector { clocks: SyncClocks::new(), variables: Vec::new() }
     }
 }
 
 /// Accesses to variables.
 impl<M: Copy> RaceDetector<M> {
+    /// The clocks before the first step, without variables.
+    pub fn new() -> RaceDetector<M> {
+        RaceDetector::default()
+    }
+
     /// The number of a new variable.
     pub fn variable(&mut self) -> u32 {
         self.variables.push(Variable { write: None, reads: SmallVec::new() });
         self.variables.len() as u32 - 1
+    }
+
+    /// The number of variables.
+    pub fn variables(&self) -> usize {
+        self.variables.len()
     }
 
     /// The earlier accesses to a variable that conflict with one by `thread` now: a write first,
@@ -239,8 +99,8 @@ impl<M: Copy> RaceDetector<M> {
         access: Access,
     ) -> impl Iterator<Item = Conflict<M>> + '_ {
         // A thread without clocks has synchronised with nothing.
-        let clocks = self.threads.get(thread.index());
-        let is_before = move |epoch| clocks.is_some_and(|clocks| clocks.now.includes(epoch));
+        let now = self.clocks.now(thread);
+        let is_before = move |epoch| now.is_some_and(|now| now.includes(epoch));
         let Variable { write, reads } = &self.variables[variable as usize];
         let reads = if access == Access::Write { &reads[..] } else { &[] };
         let writes = write.iter().map(|mark| (Access::Write, mark));
@@ -251,7 +111,7 @@ impl<M: Copy> RaceDetector<M> {
 
     /// Records an access by `thread`.
     pub fn record(&mut self, thread: ThreadId, variable: u32, access: Access, about: M) {
-        let mark = Mark { epoch: self.thread(thread).now.epoch(thread), about };
+        let mark = Mark { epoch: self.clocks.epoch(thread), about };
         let variable = &mut self.variables[variable as usize];
         match access {
             Access::Read => {
@@ -271,6 +131,8 @@ impl<M: Copy> RaceDetector<M> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
 
     const ONE: ThreadId = ThreadId::new(0);
@@ -300,7 +162,8 @@ mod tests {
             (Relaxed, Acquire, true),
             (Release, Relaxed, true),
         ] {
-            let raced = races(|d| d.store(ONE, FLAG, store), |d| d.load(OTHER, FLAG, load));
+            let raced =
+                races(|d| d.clocks.store(ONE, FLAG, store), |d| d.clocks.load(OTHER, FLAG, load));
             assert_eq!(raced, expected, "{store:?} {load:?}");
         }
     }
@@ -309,16 +172,16 @@ mod tests {
     fn fences_order_relaxed_accesses() {
         use Ordering::{Acquire, Relaxed, Release};
         let fenced = |d: &mut RaceDetector<()>| {
-            d.fence(ONE, Release);
-            d.store(ONE, FLAG, Relaxed);
+            d.clocks.fence(ONE, Release);
+            d.clocks.store(ONE, FLAG, Relaxed);
         };
         let acquired = |d: &mut RaceDetector<()>| {
-            d.load(OTHER, FLAG, Relaxed);
-            d.fence(OTHER, Acquire);
+            d.clocks.load(OTHER, FLAG, Relaxed);
+            d.clocks.fence(OTHER, Acquire);
         };
         assert!(!races(fenced, acquired));
-        assert!(races(|d| d.store(ONE, FLAG, Relaxed), acquired));
-        assert!(races(fenced, |d| d.load(OTHER, FLAG, Relaxed)));
+        assert!(races(|d| d.clocks.store(ONE, FLAG, Relaxed), acquired));
+        assert!(races(fenced, |d| d.clocks.load(OTHER, FLAG, Relaxed)));
     }
 
     #[test]
@@ -329,29 +192,32 @@ mod tests {
             let mut detector = RaceDetector::new();
             let variable = detector.variable();
             detector.record(ONE, variable, Access::Write, ());
-            detector.store(ONE, FLAG, Release);
+            detector.clocks.store(ONE, FLAG, Release);
             by(&mut detector, third);
-            detector.load(OTHER, FLAG, Acquire);
+            detector.clocks.load(OTHER, FLAG, Acquire);
             detector.conflicts(OTHER, variable, Access::Read).next().is_some()
         };
-        assert!(!after(|d, third| d.update(third, FLAG, Relaxed)));
-        assert!(after(|d, third| d.store(third, FLAG, Relaxed)));
+        assert!(!after(|d, third| d.clocks.update(third, FLAG, Relaxed)));
+        assert!(after(|d, third| d.clocks.store(third, FLAG, Relaxed)));
     }
 
     #[test]
     fn shared_releases_order_exclusive_acquisitions_only() {
-        assert!(!races(|d| d.release(ONE, FLAG), |d| d.acquire(OTHER, FLAG)));
-        assert!(!races(|d| d.release_shared(ONE, FLAG), |d| d.acquire_exclusive(OTHER, FLAG)));
-        assert!(races(|d| d.release_shared(ONE, FLAG), |d| d.acquire(OTHER, FLAG)));
+        assert!(!races(|d| d.clocks.release(ONE, FLAG), |d| d.clocks.acquire(OTHER, FLAG)));
+        assert!(!races(
+            |d| d.clocks.release_shared(ONE, FLAG),
+            |d| d.clocks.acquire_exclusive(OTHER, FLAG)
+        ));
+        assert!(races(|d| d.clocks.release_shared(ONE, FLAG), |d| d.clocks.acquire(OTHER, FLAG)));
     }
 
     #[test]
     fn accesses_after_a_release_are_not_ordered_by_it() {
         let mut detector = RaceDetector::new();
         let variable = detector.variable();
-        detector.release(ONE, FLAG);
+        detector.clocks.release(ONE, FLAG);
         detector.record(ONE, variable, Access::Write, 7);
-        detector.acquire(OTHER, FLAG);
+        detector.clocks.acquire(OTHER, FLAG);
         let conflict = Conflict { thread: ONE, access: Access::Write, about: 7 };
         assert_eq!(detector.conflicts(OTHER, variable, Access::Read).next(), Some(conflict));
     }
@@ -361,14 +227,23 @@ mod tests {
         let third = ThreadId::new(2);
         type Operation = fn(&mut RaceDetector<()>, ThreadId);
         let pairs: [(Operation, Operation); 6] = [
-            (|d, by| d.release(by, FLAG), |d, by| d.acquire(by, FLAG)),
-            (|d, by| d.release(by, FLAG), |d, by| d.acquire_exclusive(by, FLAG)),
-            (|d, by| d.release_shared(by, FLAG), |d, by| d.acquire_exclusive(by, FLAG)),
-            (|d, by| d.release(by, FLAG), |d, by| d.update(by, FLAG, Ordering::Acquire)),
-            (|d, by| d.update(by, FLAG, Ordering::Release), |d, by| d.acquire(by, FLAG)),
+            (|d, by| d.clocks.release(by, FLAG), |d, by| d.clocks.acquire(by, FLAG)),
+            (|d, by| d.clocks.release(by, FLAG), |d, by| d.clocks.acquire_exclusive(by, FLAG)),
             (
-                |d, by| d.update(by, FLAG, Ordering::AcqRel),
-                |d, by| d.load(by, FLAG, Ordering::Acquire),
+                |d, by| d.clocks.release_shared(by, FLAG),
+                |d, by| d.clocks.acquire_exclusive(by, FLAG),
+            ),
+            (
+                |d, by| d.clocks.release(by, FLAG),
+                |d, by| d.clocks.update(by, FLAG, Ordering::Acquire),
+            ),
+            (
+                |d, by| d.clocks.update(by, FLAG, Ordering::Release),
+                |d, by| d.clocks.acquire(by, FLAG),
+            ),
+            (
+                |d, by| d.clocks.update(by, FLAG, Ordering::AcqRel),
+                |d, by| d.clocks.load(by, FLAG, Ordering::Acquire),
             ),
         ];
         for (nth, (release, acquire)) in pairs.into_iter().enumerate() {
@@ -387,9 +262,9 @@ mod tests {
         let mut detector = RaceDetector::new();
         let variable = detector.variable();
         detector.record(ONE, variable, Access::Write, ());
-        let clock = detector.publish(ONE);
+        let clock = detector.clocks.publish(ONE);
         assert!(detector.conflicts(OTHER, variable, Access::Read).next().is_some());
-        detector.join(OTHER, &clock);
+        detector.clocks.join(OTHER, &clock);
         assert!(detector.conflicts(OTHER, variable, Access::Read).next().is_none());
     }
 
@@ -397,7 +272,7 @@ mod tests {
     fn what_a_child_does_is_not_ordered_before_its_parent() {
         let mut detector = RaceDetector::new();
         let variable = detector.variable();
-        detector.fork(ONE, OTHER);
+        detector.clocks.fork(ONE, OTHER);
         detector.record(OTHER, variable, Access::Write, ());
         assert!(detector.conflicts(ONE, variable, Access::Write).next().is_some());
     }
@@ -417,7 +292,7 @@ mod tests {
         let mut detector = RaceDetector::new();
         let variable = detector.variable();
         detector.record(ONE, variable, Access::Write, 1);
-        detector.fork(ONE, OTHER);
+        detector.clocks.fork(ONE, OTHER);
         assert_eq!(detector.conflicts(OTHER, variable, Access::Write).next(), None);
         detector.record(OTHER, variable, Access::Read, 2);
         detector.record(ONE, variable, Access::Read, 3);

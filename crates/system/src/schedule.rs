@@ -88,6 +88,9 @@ impl Schedule {
 /// thread is the one that took the last step; before the first step it is the thread that spawned
 /// the others, if the program starts with one. Switching away from a thread that is blocked or has
 /// ended is not a preemption.
+///
+/// Under weak memory a stale step, which reads an older store than the newest one or stores before
+/// it, costs as much as a preemption and is counted with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preemptions {
     last: Option<ThreadId>,
@@ -114,7 +117,13 @@ impl Preemptions {
         self.last = Some(thread);
     }
 
-    /// The number of preemptions so far.
+    /// Records that the last step was stale.
+    #[inline]
+    pub fn stale_step(&mut self) {
+        self.count += 1;
+    }
+
+    /// The number of preemptions and stale steps so far.
     #[inline]
     pub fn count(&self) -> u32 {
         self.count

@@ -18,8 +18,8 @@ pub enum ObjectAccess {
     Access(Place, Access),
     /// An action on an object.
     Act(Place, Kind, Action),
-    /// An allocation from a shared pool, such as memory. Threads cannot observe who allocated first
-    /// unless the pool is exhausted.
+    /// An allocation from a shared pool, such as memory. Threads cannot observe which thread
+    /// allocated first unless the pool is exhausted.
     Take(Location, Allocation),
 }
 

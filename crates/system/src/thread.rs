@@ -69,6 +69,11 @@ impl ThreadSet {
     /// How many threads belong to the set.
     #[inline]
     pub const fn len(self) -> usize {
+        // Fast path: most programs have few threads, and without an instruction for it, which not
+        // every processor has, counting bits takes twenty. Digit `n` is the number of ones of `n`.
+        if self.0 < 16 {
+            return (0x4332_3221_3221_2110_u64 >> (4 * self.0) & 7) as usize;
+        }
         self.0.count_ones() as usize
     }
 
@@ -144,5 +149,8 @@ mod tests {
         assert_eq!(odd.without(ThreadId::new(1)).with(ThreadId::new(1)), odd);
         assert_eq!(ThreadSet::first(64).len(), 64);
         assert_eq!(ThreadSet::first(3).bits(), 0b111);
+        for bits in 0..64_u64 {
+            assert_eq!(ThreadSet::from_bits(bits).len(), bits.count_ones() as usize);
+        }
     }
 }

@@ -75,7 +75,7 @@ pub fn compare(machine: &Machine) -> Result<Option<Sums>> {
         let counted = figures(&lines, dependence)?;
         let config = Config { dependence };
         let (counts, seen) = seen(machine, dependence, |cursor, seen| {
-            blocks::explore(&lines, cursor, seen, &config)
+            blocks::run_po_graphs(&lines, cursor, seen, &config)
         })?;
         let (_, optimal) = self::seen(machine, dependence, |cursor, seen| {
             dpor::optimal(cursor, seen, dependence)

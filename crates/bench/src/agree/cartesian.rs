@@ -84,7 +84,7 @@ pub fn compare(text: &str) -> Result<bool> {
             let config = Config { reading, locals: expected.masks.clone() };
             let plan = Plan::new().order(order).jobs(jobs).keep_going();
             let (failures, seen, covered) = cartesian::cover(&plan, &config, &machine)
-                .map_err(|capacity| anyhow!("a state that nobody reaches: {capacity:?}"))?;
+                .map_err(|capacity| anyhow!("a step does not fit its state: {capacity:?}"))?;
             let what = || format!("{reading:?}, {order:?}, {jobs} workers");
             let found = names(&failures);
             ensure!(

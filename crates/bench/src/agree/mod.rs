@@ -134,7 +134,8 @@ pub fn many(what: What, from: u64, programs: u64) -> Result<bool> {
         }
     };
     println!(
-        "{programs} programs from seed {from}: {compared} compared, the others have more than {most} states{also}"
+        "{programs} programs from seed {from}: {compared} compared, the others have more than \
+         {most} states{also}"
     );
     Ok(true)
 }
@@ -147,8 +148,9 @@ fn by_transactions(from: u64, seeds: u64) -> Result<bool> {
         }
     })?;
     println!(
-        "{seeds} seeds from {from}, three programs each: {} compared, {} of them fail, {} states by full search, {} by \
-         transactions; {} searches began anew without an assumption; the unsound variant misses errors of {}",
+        "{seeds} seeds from {from}, three programs each: {} compared, {} of them fail, {} states \
+         by full search, {} by transactions; {} searches restarted without an assumption; the \
+         unsound variant misses errors of {}",
         all.programs, all.failing, all.full, all.reduced, all.breaches, all.missed
     );
     Ok(true)
@@ -164,8 +166,9 @@ fn at_points(from: u64, seeds: u64) -> Result<bool> {
         let name = kind.map_or("All sorts".into(), |kind| format!("{kind:?}"));
         let points::Compared { programs, racy, failing, searches } = all;
         println!(
-            "{name}, {seeds} seeds from {from}: {programs} programs compared, {racy} with a race, {failing} with other failures, \
-             {searches} searches, no disagreement; the others have more than {} executions or fail before their first step",
+            "{name}, {seeds} seeds from {from}: {programs} programs compared, {racy} with a race, \
+             {failing} with other failures, {searches} searches, no disagreement; the others have \
+             more than {} executions or fail before their first step",
             points::MOST_EXECUTIONS
         );
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::oracle::{self, FailureName};
-use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
+use preempt_explore::reduce::cpc::{self, Config, Found, Propagation, Variant};
 use preempt_explore::{Limits, Order, Plan, Reduction};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -92,17 +92,17 @@ pub fn compare_machine(machine: Machine) -> Result<Compared> {
         );
         reduced += if reduction == Reduction::Transactions { outcome.coverage.states } else { 0 };
     }
-    for (variant, handing) in [
-        (Variant::Repaired, Handing::AtPop),
-        (Variant::WithoutL19, Handing::AtPop),
-        (Variant::WithoutL19, Handing::AtOnce),
+    for (variant, propagation) in [
+        (Variant::Repaired, Propagation::AtPop),
+        (Variant::WithoutL19, Propagation::AtPop),
+        (Variant::WithoutL19, Propagation::AtOnce),
     ] {
-        let found = run(&machine, Config { variant, handing });
+        let found = run(&machine, Config { variant, propagation });
         breaches += found.breaches;
         let found = names_of(&found);
         ensure!(
             found == expected,
-            "{variant:?} {handing:?}: expected {expected:?}, found {found:?}"
+            "{variant:?} {propagation:?}: expected {expected:?}, found {found:?}"
         );
     }
     let unsound =
@@ -139,7 +139,7 @@ fn full(machine: Machine) -> Result<Option<(Machine, u64, BTreeSet<FailureName>)
 /// Whether a variant misses a failure of the program with this text.
 pub fn misses(text: &str, variant: Variant) -> Result<bool> {
     let Some((machine, _, expected)) = full(machine(text)?)? else { return Ok(false) };
-    let found = names_of(&run(&machine, Config { variant, handing: Handing::AtPop }));
+    let found = names_of(&run(&machine, Config { variant, propagation: Propagation::AtPop }));
     Ok(found != expected)
 }
 

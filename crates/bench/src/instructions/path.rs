@@ -69,20 +69,24 @@ impl HotPath {
         match self {
             HotPath::Step => "a step of bench/counter2.pre, with the copy of its state",
             HotPath::Switch => {
-                "a step of a random execution of two threads with an atomic: ask, choose, leave a coroutine, enter one"
+                "a step of a random execution of two threads with an atomic: ask, choose, leave a \
+                 coroutine, enter one"
             }
             HotPath::Execution => {
-                "an execution of three threads from its beginning to its end: 10 steps, 11 allocations, two threads started and joined"
+                "an execution of three threads from its beginning to its end: 10 steps, 11 \
+                 allocations, two threads started and joined"
             }
             HotPath::DepthFirst => {
-                "an execution of the same test with one thread more in a depth-first search, which repeats steps of the execution before"
+                "an execution of the same test with one thread more in a depth-first search, which \
+                 repeats steps of the execution before"
             }
             HotPath::Optimal => "the same with optimal dynamic partial-order reduction",
             HotPath::Fingerprint => {
                 "an action added to a happens-before graph, its fingerprint, the action taken back"
             }
             HotPath::VisitedSet => {
-                "a state of bench/grid.pre looked up and, if it is new, inserted; growth of the table included"
+                "a state of bench/grid.pre looked up and, if it is new, inserted; growth of the \
+                 table included"
             }
             HotPath::CalcCv => "a transition executed in the cartesian search of indexer/model.pre",
         }
@@ -248,7 +252,7 @@ fn search(file: &str, settings: &[(&str, u32)], reduction: Reduction) -> Result<
     let search =
         Plan::new().reduction(reduction).build().map_err(|refusal| anyhow!("{refusal}"))?;
     let (outcome, _) = search.run(machine(file, settings)?, &Silent);
-    ensure!(outcome.complete, "the search came to its end");
+    ensure!(outcome.complete, "the search is complete");
     let seen = outcome.coverage;
     Ok(match reduction {
         Reduction::None => seen.transitions,

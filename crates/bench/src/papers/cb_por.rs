@@ -50,12 +50,14 @@ pub fn print(ask: &Ask) -> Result<Marks> {
     }
     let table: Table = ask.data.read("cb-por-table-1.toml")?;
     let mut sheet = Sheet::new(
-        "cb-por, Table 1: terminal executions on the work-stealing queue, by size and bound on preemptions",
+        "cb-por, Table 1: terminal executions on the work-stealing queue, by size and bound on \
+         preemptions",
         columns("size, bound", ["cb-dfs", "cb-por"]),
     );
     let relation = sheet.note(
-        "the paper does not say which steps are dependent, and no fixed relation gives its column; in ours two accesses to a location are \
-         dependent if one of them is a write, and the figures are those of an independent prototype",
+        "the paper does not say which steps are dependent, and no fixed relation gives its column; \
+         in ours two accesses to a location are dependent if one of them is a write, and the \
+         figures are those of an independent prototype",
     );
     for rows in &table.queue {
         for (bound, ((&cb_dfs, &cb_por), &expected)) in

@@ -5,7 +5,7 @@
 //! paper's claim that no sound search visits fewer states than the unsound one.
 
 use anyhow::{Result, anyhow, ensure};
-use preempt_explore::reduce::cpc::{self, Config, Found, Handing, Variant};
+use preempt_explore::reduce::cpc::{self, Config, Found, Propagation, Variant};
 use preempt_explore::{Plan, Silent};
 use preempt_machine::Machine;
 use preempt_system::Schedule;
@@ -74,7 +74,7 @@ impl Figure {
             [Variant::WithoutL19, Variant::Printed, Variant::Repaired, Variant::CycleDetection];
         let runs: Vec<Found> = [cpc::figure_5(machine.clone())]
             .into_iter()
-            .chain(variants.map(|variant| search(&machine, variant, Handing::AtPop)))
+            .chain(variants.map(|variant| search(&machine, variant, Propagation::AtPop)))
             .collect();
         let missed = SEARCHES[1..].iter().zip(&runs).filter(|(_, found)| found.failures.is_empty());
         Ok(Shown {
@@ -93,8 +93,8 @@ fn alone(found: &Found) -> u64 {
     found.forced.iter().filter(alone).count() as u64
 }
 
-fn search(machine: &Machine, variant: Variant, handing: Handing) -> Found {
-    cpc::run(machine.clone(), Config { variant, handing })
+fn search(machine: &Machine, variant: Variant, propagation: Propagation) -> Found {
+    cpc::run(machine.clone(), Config { variant, propagation })
 }
 
 /// The states of the full search, and the number of its failures.

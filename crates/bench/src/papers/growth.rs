@@ -65,7 +65,8 @@ const QUICK: u32 = 3;
 pub fn table(quick: bool) -> Result<bool> {
     let data: Data = toml::from_str(include_str!("../../data/growth.toml"))?;
     println!(
-        "The work-stealing queue within a bound: executions, microseconds for each, and peak memory; a prototype's beside ours"
+        "The work-stealing queue within a bound: executions, microseconds for each, and peak \
+         memory; a prototype's beside ours"
     );
     println!(
         "{:<31} {:<14} {:>9} {:>9}  {:<9} {:>8} {:>8}  {:>7} {:>7}",
@@ -120,7 +121,8 @@ pub fn table(quick: bool) -> Result<bool> {
         }
     }
     println!(
-        "other: these counts depend on the order in which threads are tried, which is not the prototype's"
+        "other: these counts depend on the order in which threads are tried, which is not the \
+         prototype's"
     );
     println!("our MB: of the whole process, with the program and its table of states");
     Ok(good)

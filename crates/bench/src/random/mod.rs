@@ -326,9 +326,9 @@ mod tests {
         for text in texts {
             let source = Source::new("random.pre", text.as_str());
             if let Err(diagnostics) = preempt_lang::check(&source, &[]) {
-                let told =
+                let lines =
                     diagnostics.iter().map(|d| format!("{}: {}\n", source.site(d.span), d.message));
-                panic!("{text}\n{}", told.collect::<String>());
+                panic!("{text}\n{}", lines.collect::<String>());
             }
         }
     }

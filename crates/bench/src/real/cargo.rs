@@ -51,7 +51,7 @@ fn target(folder: &Path) -> PathBuf {
 }
 
 /// The command `cargo preempt`, which is built beside this one.
-fn cargo_preempt() -> Result<Command> {
+pub(crate) fn cargo_preempt() -> Result<Command> {
     let own = std::env::current_exe().context("where is this program?")?;
     let path = own.with_file_name("cargo-preempt");
     ensure!(
@@ -102,8 +102,8 @@ fn parse(output: &Output) -> Result<Explored> {
     })
 }
 
-/// Runs the scenario of a crate natively for as long as a search took, at least a second. Returns how
-/// often it ran, if it says so, and how it failed.
+/// Runs the scenario of a crate natively for as long as a search took, at least a second. Returns
+/// how often it ran, if it says so, and how it failed.
 pub fn stress(folder: &Path, seconds: f64) -> Result<(Option<u64>, String)> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let Output { status, stdout, stderr } = Command::new(cargo)

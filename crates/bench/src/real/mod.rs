@@ -10,6 +10,7 @@ mod case;
 use anyhow::{Context, Result, bail};
 use preempt_report::number::time;
 
+pub(crate) use self::cargo::cargo_preempt;
 use self::cargo::{Explored, explore, stress};
 pub use self::case::{Case, Expected, cases};
 use crate::table::{Table, absent, grouped};
@@ -52,7 +53,8 @@ pub fn run(ask: &Ask) -> Result<bool> {
         }
         table.row(row.cells(case));
         // Searches take long: what is known is shown.
-        eprintln!("{}: {}", case.name, row.affected.verdict);
+        let verdict = &row.affected.verdict;
+        eprintln!("{}: {verdict}; {}", case.name, row.cells(case).join("  "));
     }
     print!("{}", table.to_text());
     wrong.iter().for_each(|why| println!("{why}"));
@@ -63,8 +65,8 @@ pub fn run(ask: &Ask) -> Result<bool> {
 struct Row {
     affected: Explored,
     fixed: Explored,
-    /// What the scenario did in a loop without Preempt, for as long as the search took: how often it
-    /// ran, and how it failed.
+    /// What the scenario did in a loop without Preempt, for as long as the search took: how often
+    /// it ran, and how it failed.
     native: (Option<u64>, String),
 }
 

@@ -33,8 +33,10 @@ impl Machine {
                 .to_owned())
         };
         let memory = field("/proc/meminfo", "MemTotal")?;
-        let kilobytes: u64 =
-            memory.trim_end_matches(" kB").parse().context("the kernel tells the memory in kB")?;
+        let kilobytes: u64 = memory
+            .trim_end_matches(" kB")
+            .parse()
+            .context("the kernel reports the memory in kB")?;
         let load = std::fs::read_to_string("/proc/loadavg")?;
         Ok(Machine {
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),

@@ -69,7 +69,8 @@ impl Record {
         let Machine { cores, memory_gb, cpu, rustc, load } = machine;
         write!(
             text,
-            "cores = {cores}\nmemory_gb = {memory_gb}\ncpu = '{cpu}'\nrustc = '{rustc}'\nload = {load:?}\n"
+            "cores = {cores}\nmemory_gb = {memory_gb}\ncpu = '{cpu}'\nrustc = '{rustc}'\nload = \
+             {load:?}\n"
         )?;
         Ok(text)
     }
@@ -110,7 +111,7 @@ impl Record {
 /// Returns whether it does.
 pub fn run(arguments: &[String]) -> Result<bool> {
     if cfg!(debug_assertions) {
-        bail!("what is measured in a debug build is no record: run with --release");
+        bail!("measurements of a debug build are not recorded: run with --release");
     }
     let (started, machine) = (Instant::now(), Machine::here()?);
     let mut child =

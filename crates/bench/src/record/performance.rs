@@ -60,6 +60,6 @@ pub fn update() -> Result<bool> {
     if !same {
         std::fs::write(file(), made)?;
     }
-    println!("docs/performance.md {}", if same { "is up to date" } else { "was made anew" });
+    println!("docs/performance.md {}", if same { "is up to date" } else { "was rewritten" });
     Ok(true)
 }

@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             power(&[(1.0, 0.0), (2.0, 4.0)]),
             None,
-            "a time too short to be told is left out"
+            "a time too short to be measured is omitted"
         );
         near(power(&[(0.0, 9.0), (1.0, 2.0), (2.0, 4.0)]), 1.0);
     }
@@ -86,6 +86,7 @@ mod tests {
                     seconds: 0.0,
                     wall: 0.0,
                     peak_bytes,
+                    disk_bytes: 0,
                     complete: true,
                 },
             )

@@ -140,11 +140,11 @@ impl Scales for Children {
 
     fn free(&self) -> Result<u64> {
         let text =
-            std::fs::read_to_string("/proc/meminfo").context("the kernel tells the memory")?;
+            std::fs::read_to_string("/proc/meminfo").context("the kernel reports the memory")?;
         let kilobytes = text
             .lines()
             .find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB"));
-        Ok(kilobytes.context("the kernel tells the free memory in kB")?.trim().parse::<u64>()?
+        Ok(kilobytes.context("the kernel reports the free memory in kB")?.trim().parse::<u64>()?
             * 1024)
     }
 

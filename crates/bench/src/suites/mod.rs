@@ -156,10 +156,10 @@ pub fn print(ask: &Ask) -> Result<bool> {
     println!("\n{}", table(&rows, &all));
     println!(
         "Tests that run no model are left out. An alarm is a test that fails with Preempt and not \
-         with loom,\nunless the crate is known to be wrong there: that is a bug. A test that has not \
-         ended after {} CPU-seconds\nis unfinished; executions of a model that did not end are not \
-         counted. Both run with LOOM_MAX_PREEMPTIONS={},\nwhose meaning differs: Preempt counts \
-         only switches away from a thread that could go on.",
+         with loom,\nunless the crate is known to be wrong there: that is a bug. A test that has \
+         not ended after {} CPU-seconds\nis unfinished; executions of a model that did not end are \
+         not counted. Both run with LOOM_MAX_PREEMPTIONS={},\nwhose meaning differs: Preempt \
+         counts only switches away from a thread that could continue.",
         ask.limits.time.as_secs(),
         ask.limits.bound,
     );

@@ -39,14 +39,14 @@ pub struct Run {
 pub struct Limits {
     /// `LOOM_MAX_PREEMPTIONS`, for both tools.
     pub bound: u32,
-    /// CPU time of one test. A test that waits without running is stopped after [`PATIENCE`] times
+    /// CPU time of one test. A test that waits without running is stopped after [`WALL_FACTOR`] times
     /// as much elapsed time.
     pub time: Duration,
 }
 
 /// The ratio of elapsed time to CPU time that a test may take: the machine may be busy, and a
 /// hanging test takes no CPU time.
-pub const PATIENCE: u32 = 8;
+pub const WALL_FACTOR: u32 = 8;
 
 /// The tests of a suite, by name.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub fn run(binary: &Path, test: &str, limits: Limits, log: &Path) -> Result<Run>
             break Some(status);
         }
         let used = seconds_of(child.id()).unwrap_or(0.0);
-        if used > limits.time.as_secs_f64() || begin.elapsed() > limits.time * PATIENCE {
+        if used > limits.time.as_secs_f64() || begin.elapsed() > limits.time * WALL_FACTOR {
             child.kill()?;
             child.wait()?;
             break None;
@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn the_reason_is_what_the_panic_said() {
-        let said = "running 1 test\nthread 'a' panicked at src/lib.rs:3:\nassertion failed: x\nnote: run with\n";
+        let said = "running 1 test\nthread 'a' panicked at src/lib.rs:3:\nassertion failed: x\n\
+                    note: run with\n";
         assert_eq!(reason(said), "assertion failed: x");
         assert_eq!(reason(""), "no output");
     }

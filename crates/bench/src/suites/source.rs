@@ -1,7 +1,7 @@
 //! Downloads a suite's source, and builds it with loom or with Preempt in loom's place.
 //!
-//! Nothing is vendored: `cargo vendor` downloads the published package into a folder below
-//! `target`, and a copy of it is built. Preempt replaces loom by a patch: a crate named `loom`
+//! Nothing is vendored: the published package is downloaded into a folder below `target`, and a copy
+//! of it is built. Preempt replaces loom by a patch: a crate named `loom`
 //! whose only line is `pub use preempt::loom::*;`.
 
 use std::fs;
@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::Tool;
 use super::suite::Suite;
+use crate::package;
 
 /// The folder for downloads and builds.
 pub struct Workshop {
@@ -21,46 +22,16 @@ pub struct Workshop {
 impl Workshop {
     /// The folder, which is created if necessary.
     pub fn open() -> Result<Workshop> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-        let target = target.unwrap_or_else(|| repository().join("target"));
-        let root = target.join("suites");
-        fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
-        Ok(Workshop { root: root.canonicalize()? })
-    }
-
-    /// Downloads the crate of a suite, unless this was done before. Returns its folder.
-    pub fn download(&self, suite: &Suite) -> Result<PathBuf> {
-        let folder = self.root.join(format!("{}-{}", suite.name, suite.version));
-        if folder.join("Cargo.toml").exists() {
-            return Ok(folder);
-        }
-        let asks = self.root.join("download");
-        let _ = fs::remove_dir_all(&asks);
-        fs::create_dir_all(asks.join("src"))?;
-        fs::write(asks.join("src/lib.rs"), "")?;
-        let manifest = format!(
-            "[package]\nname = \"download\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n{} = \"={}\"\n\n[workspace]\n",
-            suite.name, suite.version
-        );
-        fs::write(asks.join("Cargo.toml"), manifest)?;
-        run(Command::new("cargo").current_dir(&asks).args(["vendor", "--quiet", "packages"]))
-            .with_context(|| format!("downloading {} {}", suite.name, suite.version))?;
-        fs::rename(asks.join("packages").join(&suite.name), &folder)?;
-        // The package is built by itself, wherever the folder is.
-        let manifest = folder.join("Cargo.toml");
-        let text = fs::read_to_string(&manifest)?;
-        fs::write(&manifest, format!("{text}\n[workspace]\n"))?;
-        Ok(folder)
+        Ok(Workshop { root: package::folder("suites")? })
     }
 
     /// Builds the test binary of a suite for one tool. Returns its path.
     pub fn build(&self, suite: &Suite, tool: Tool) -> Result<PathBuf> {
-        let source = self.download(suite)?;
+        let source = package::download(&self.root, &suite.name, &suite.version)?;
         // A lock file for one tool does not fit the other, so each has its own copy of the source.
         let copy = self.root.join(tool.name()).join(format!("{}-{}", suite.name, suite.version));
         if !copy.exists() {
             copy_folder(&source, &copy)?;
-            let _ = fs::remove_file(copy.join("Cargo.lock"));
         }
         let mut cargo = Command::new("cargo");
         cargo.current_dir(&copy).args([
@@ -131,12 +102,6 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
             fs::copy(entry.path(), target)?;
         }
     }
-    Ok(())
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let output = command.output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 

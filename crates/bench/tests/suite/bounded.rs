@@ -371,7 +371,7 @@ impl<'m> BruteForce<'m> {
 /// No step of a random program has more.
 const MOST_ALTERNATIVES: u32 = 8;
 
-/// How many have at most so many preemptions.
+/// The number of executions with at most `bound` preemptions.
 fn within<K>(least: &BTreeMap<K, u32>, bound: u32) -> u64 {
     least.values().filter(|&&least| least <= bound).count() as u64
 }

@@ -4,7 +4,7 @@
 //! What can be seen before anything runs is refused; what only shows at run time is found. Time and
 //! memory are bounded by what is asserted instead of them: the number of states that were needed.
 
-use preempt_explore::{Limits, Order, Outcome, Plan, Silent};
+use preempt_explore::{Limit, Limits, Order, Outcome, Plan, Reduction, Silent};
 use preempt_lang::source::Source;
 use preempt_system::Verdict;
 
@@ -47,6 +47,24 @@ fn found(model: &str, order: Order, text: &str) {
     let message = &outcome.findings[0].failure.message;
     assert!(message.contains(text), "no `{text}` in: {message}");
     assert!(outcome.coverage.states <= FEW, "{} states", outcome.coverage.states);
+}
+
+/// A search over executions keeps the names of records that are no longer referred to, so it needs
+/// more of them than one over states. It says which limit it has reached, and what to do.
+#[test]
+fn too_many_records_are_not_a_limit_of_memory() {
+    let text = "record Node { value: int } var last: *Node; \
+        thread t { for i in 0..1200 { last = new Node { value: i }; } } thread u { last = null; }";
+    let load = || preempt_lang::load(&Source::new("records.pre", text), &[]).expect("a model");
+    let plan = Plan::new().order(Order::Executions).reduction(Reduction::Source);
+    let (outcome, _) = plan.build().expect("a plan that makes sense").run(load(), &Silent);
+    assert_eq!(outcome.stopped, Some(Limit::Size), "{}", outcome.guarantee());
+    let guarantee = outcome.guarantee();
+    assert!(guarantee.contains("1,000 records of one type"), "{guarantee}");
+    assert!(guarantee.contains("search over states"), "{guarantee}");
+    let states = Plan::new().order(Order::BreadthFirst).build().expect("a full search");
+    let (outcome, _) = states.run(load(), &Silent);
+    assert!(outcome.complete, "the advice helps: {}", outcome.guarantee());
 }
 
 #[test]

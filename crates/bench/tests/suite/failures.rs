@@ -73,7 +73,7 @@ const MODELS: &[(&str, &[&str])] = &[
         &["A1"],
     ),
     ("fn f() { assert false, \"F\"; } thread t { skip; } init { spawn f(); }", &["F"]),
-    // One alternative fails, the others go on.
+    // One alternative fails, the others continue.
     (
         "var x = 0; thread t { var k = choose(0..3); assert k != 1, \"one\"; x = k; assert x != 2, \"two\"; }",
         &["one", "two"],

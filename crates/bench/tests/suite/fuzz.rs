@@ -1,4 +1,4 @@
-//! Texts that nobody would write: none makes the language or the search panic.
+//! Texts that no user would write: none makes the language or the search panic.
 //!
 //! The seeds are fixed, so that a failure is the same everywhere, and its message has the text. The
 //! number of texts keeps the whole below a quarter of a minute in the dev profile; `fuzz/` has the
@@ -16,7 +16,7 @@ use preempt_lang::diagnostic::{Style, render};
 use preempt_lang::source::Source;
 use texts::Random;
 
-/// The most states that are looked at.
+/// The most states that are visited.
 const STATES: u64 = 2_000;
 
 /// How far a text came.
@@ -161,8 +161,8 @@ fn altered_models_do_no_harm() {
     let models = models();
     let mut searched = 0;
     for model in &models {
-        // What becomes of a model depends on nothing else, so that a new one does not change what
-        // is tested with the others.
+        // The fate of a model depends on nothing else, so that a new one does not change what is
+        // tested with the others.
         let mut random = Random::new(
             model
                 .bytes()

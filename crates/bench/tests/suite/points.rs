@@ -6,7 +6,9 @@
 use preempt_bench::agree::points::{Compared, compare_text, one};
 use preempt_bench::random::outcomes::Kind;
 use preempt_explore::points::SyncPoints;
-use preempt_explore::{Cache, Limits, Order, Plan, Points, Reduction, Silent, oracle};
+use preempt_explore::{
+    Cache, Limit, Limits, Observer, Order, Plan, Points, Progress, Reduction, Silent, oracle,
+};
 use preempt_lang::source::Source;
 use preempt_system::{Choice, FailureKind, Footprint, Model, Step, Stepper, ThreadId};
 
@@ -92,7 +94,7 @@ const ONCE_WRONG: [(&str, &str); 14] = [
         "var y = 0; thread t0 { y = 1; y = 0; } thread t1 { await y == 1; assert false, \"seen\"; }",
     ),
     (
-        "the same with a condition that synchronises, so that the wait is not even a race when it goes on",
+        "the same with a condition that synchronises, so that the wait does not race when it ends",
         "var y = 0; atomic var x = 0;
          thread t0 { x = 1; y = 1; y = 0; x = 0; } thread t1 { await x == 1 && y == 1; assert false, \"seen\"; }",
     ),
@@ -112,7 +114,7 @@ const ONCE_WRONG: [(&str, &str); 14] = [
              atomic { choose { a[z % 2] = l; } or { choose { y += 1; } or { l = x; } or { skip; } } } }",
     ),
     (
-        "dpor-fg looked at the last race of a step whose accesses depend on what comes before it",
+        "dpor-fg considered only the last race of a step whose accesses depend on earlier steps",
         "var x = 0; var y = 1; atomic var z: 0..=2 = 0; var a: [int; 2];
          thread t0 { var l = a[x]; } thread t1 { var l = 0; y = 0; l = x % z; } thread t2 { a[y] = 1; }",
     ),
@@ -251,5 +253,34 @@ fn promoted_variables_are_points_where_they_may_be_touched() {
             "{reduction:?}: {}",
             outcome.guarantee()
         );
+    }
+}
+
+/// Ends the search at its first poll.
+struct Impatient;
+
+impl Observer for Impatient {
+    fn progress(&self, _: &Progress) {}
+
+    fn interrupted(&self) -> bool {
+        true
+    }
+}
+
+/// A step between two points of synchronisation can be a loop of thousands of steps. The limits are
+/// polled by the work that was done, not by the number of such steps, of which there are few here.
+#[test]
+fn limits_are_polled_within_long_steps() {
+    let text = "atomic var f = 0; \
+        thread t { for j in 0..6 { var k = 0; while k < 9000 { k += 1; x = k; } f = j; } } \
+        var x = 0;";
+    for (name, plan) in [
+        ("executions", Plan::new().order(Order::Executions)),
+        ("dpor", Plan::new().order(Order::Executions).reduction(Reduction::Source)),
+    ] {
+        let machine = preempt_lang::load(&Source::new("long.pre", text), &[]).expect("a model");
+        let plan = plan.points(Points::Sync).build().expect("a plan that makes sense");
+        let (outcome, _) = plan.run(machine, &Impatient);
+        assert_eq!(outcome.stopped, Some(Limit::Interrupt), "{name}: {}", outcome.guarantee());
     }
 }

@@ -141,6 +141,7 @@ impl Scales for Made {
             seconds,
             wall: seconds / point.jobs as f64,
             peak_bytes: self.bytes * states,
+            disk_bytes: 0,
             complete: true,
         })
     }

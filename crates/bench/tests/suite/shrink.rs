@@ -75,16 +75,16 @@ fn random_programs_fail_with_the_fewest_preemptions() {
         for plan in plans() {
             let Some(found) = first(plan, &machine) else { continue };
             let shrunk = first(plan.shrink(ENOUGH), &machine).expect("it is found again");
-            let told = shrunk.shrunk.expect("it was looked for a simpler one");
+            let result = shrunk.shrunk.expect("it was looked for a simpler one");
             let name =
                 format!("{:?} {:?} on\n{text}\n{found:?}\n{shrunk:?}", plan.order, plan.reduction);
             assert_eq!(
-                (told.steps, told.preemptions),
+                (result.steps, result.preemptions),
                 (found.schedule.steps().len(), found.preemptions),
                 "{name}"
             );
             assert!(shrunk.failure.is_same_error(&found.failure), "{name}");
-            assert!(told.fewest, "{name}");
+            assert!(result.fewest, "{name}");
             assert_eq!(shrunk.preemptions, least(&expected, &found.failure), "{name}");
             let rank = |finding: &Finding| (finding.preemptions, finding.schedule.steps().len());
             assert!(rank(&shrunk) <= rank(&found), "{name}");
@@ -117,10 +117,10 @@ fn a_small_budget_claims_nothing_wrong() {
             let Some(found) = first(plan, &machine) else { continue };
             let budget = Shrink { executions: 2 + seed % 40, ..ENOUGH };
             let shrunk = first(plan.shrink(budget), &machine).expect("it is found again");
-            let Some(told) = shrunk.shrunk else {
+            let Some(result) = shrunk.shrunk else {
                 assert!(
                     shrunk.schedule.steps().is_empty(),
-                    "seed {seed}: only what fails at once is not looked at"
+                    "seed {seed}: only a schedule that fails at once is not shrunk"
                 );
                 continue;
             };
@@ -130,11 +130,11 @@ fn a_small_budget_claims_nothing_wrong() {
                 "seed {seed}: {shrunk:?}"
             );
             assert!(
-                !told.fewest || shrunk.preemptions == least,
+                !result.fewest || shrunk.preemptions == least,
                 "seed {seed}, {:?}: {shrunk:?}",
                 plan.order
             );
-            match told.fewest {
+            match result.fewest {
                 true => known += u32::from(shrunk.preemptions > 0),
                 false => unknown += 1,
             }
@@ -143,7 +143,7 @@ fn a_small_budget_claims_nothing_wrong() {
     assert!(unknown > 3 && known > 3, "{unknown} unknown, {known} known");
 }
 
-/// Errors that are told apart by their words stay apart when all of them are asked for.
+/// Errors that differ only in their messages stay separate when all of them are asked for.
 #[test]
 fn every_distinct_failure_keeps_its_own_schedule() {
     let mut several = 0;
@@ -166,8 +166,7 @@ fn every_distinct_failure_keeps_its_own_schedule() {
     assert!(several > 5, "{several} programs with several failures");
 }
 
-/// A program that goes on forever, and whose threads spin: the look from below has an end all the
-/// same.
+/// A program that runs forever and whose threads spin: the search from below ends nevertheless.
 #[test]
 fn endless_programs_are_shrunk_too() {
     let file = corpus::root().join("philosophers/left-right.pre");
@@ -181,10 +180,10 @@ fn endless_programs_are_shrunk_too() {
             plan
         };
         let finding = first(plan, &machine).expect("a deadlock");
-        let told = finding.shrunk.expect("it was looked for a simpler one");
+        let result = finding.shrunk.expect("it was looked for a simpler one");
         // The fewest steps are not promised.
         let steps = finding.schedule.steps().len();
         assert!(finding.preemptions == 1 && steps <= 8, "{order:?}: {finding:?}");
-        assert!(told.preemptions > 1 && told.steps >= steps, "{order:?}: {told:?}");
+        assert!(result.preemptions > 1 && result.steps >= steps, "{order:?}: {result:?}");
     }
 }

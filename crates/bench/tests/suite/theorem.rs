@@ -149,7 +149,7 @@ impl Sizes {
         Ok(Sizes {
             n: threads.count() as u64,
             k: most(|rest| rest.steps),
-            // A thread that waits forever does not end, and is left for good all the same.
+            // A thread that waits forever does not end, but is never switched to again.
             b: most(|rest| rest.blocking + rest.ends.max(1)),
             b_without_end: most(|rest| rest.blocking),
         })

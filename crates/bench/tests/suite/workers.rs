@@ -30,7 +30,7 @@ fn run(plan: Plan, machine: &Machine) -> Outcome {
         .0
 }
 
-/// Compares several workers with one; says whether one came to its end or to a finding.
+/// Compares several workers with one; returns whether the search ended, or stopped at a finding.
 fn compare(plan: Plan, machine: &Machine, what: &str) -> bool {
     let one = run(plan, machine);
     if one.stopped.is_some_and(|limit| limit != Limit::Depth) {

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::Value;
 
+use preempt_native::Level;
+
 use super::instrument::Instrumentation;
 use crate::{Refused, input};
 
@@ -60,6 +62,9 @@ pub(super) struct BuildArgs {
     /// The profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
+    /// Find data races, too: plain accesses are made visible, and nothing is optimised
+    #[arg(long)]
+    pub(super) races: bool,
     /// The manifest
     #[arg(long, value_name = "PATH")]
     manifest_path: Option<PathBuf>,
@@ -106,6 +111,11 @@ impl BuildArgs {
         words
     }
 
+    /// What is to be visible.
+    fn level(&self) -> Level {
+        if self.races { Level::Memory } else { Level::Atomics }
+    }
+
     /// The options that do not say which targets are built.
     fn general(&self) -> Vec<OsString> {
         let flags = [
@@ -128,6 +138,7 @@ impl BuildArgs {
     /// before it.
     pub(super) fn to_shell(&self, built: &Built) -> String {
         let mut words = self.general();
+        words.extend(self.races.then(|| OsString::from("--races")));
         if !built.is_only_package {
             words.extend(["--package".into(), OsString::from(&built.package)]);
         }
@@ -201,7 +212,7 @@ pub(super) fn rustc() -> Command {
 /// Builds, and returns the executables in the order in which they were given.
 pub(super) fn build(args: &BuildArgs, goal: Goal) -> Result<Vec<Built>, Refused> {
     let metadata = Metadata::read(args)?;
-    let instrumentation = Instrumentation::prepare(&metadata.target)?;
+    let instrumentation = Instrumentation::prepare(&metadata.target, args.level())?;
     let mut command = cargo();
     match goal {
         Goal::Tests => command.args(["test", "--no-run"]),

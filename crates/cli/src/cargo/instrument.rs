@@ -5,10 +5,10 @@
 //! the functions that are called, so that nothing of ThreadSanitizer itself is linked.
 //!
 //! Cargo takes flags from one of several places (`RUSTFLAGS`, `target.*.rustflags`,
-//! `build.rustflags`): whoever uses one of these hides what the user has in another. So the flags
-//! are added by a wrapper of the compiler (`RUSTC_WRAPPER`), which is this program itself. It adds
-//! them where cargo passes `--target`: not to build scripts and procedural macros, which run on
-//! the host.
+//! `build.rustflags`): using one of these hides what the user has set in another. So the flags are
+//! added by a wrapper of the compiler (`RUSTC_WRAPPER`), which is this program itself. It adds them
+//! where cargo passes `--target`: not to build scripts and procedural macros, which run on the
+//! host.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -16,6 +16,8 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use preempt_native::{Compiler, Level};
 
 use super::build::rustc;
 use crate::{Exit, Refused, screen};
@@ -40,13 +42,16 @@ pub(super) struct Instrumentation {
 
 impl Instrumentation {
     /// Prepares a folder in the target directory of the workspace.
-    pub(super) fn prepare(target: &Path) -> Result<Instrumentation, Refused> {
+    pub(super) fn prepare(target: &Path, level: Level) -> Result<Instrumentation, Refused> {
         check_host()?;
-        let folder = target.join("preempt");
+        let folder = target.join(match level {
+            Level::Memory => "preempt-races",
+            Level::Atomics | Level::Calls => "preempt",
+        });
         let library = preempt_native::install_runtime(&folder.join("lib")).map_err(|error| {
             Refused::because(format!("cannot write to {}: {error}", folder.display()))
         })?;
-        let flags = flags(&library)?;
+        let flags = flags(&library, level)?;
         let instrumentation = Instrumentation { folder, flags };
         instrumentation.discard_other_builds()?;
         Ok(instrumentation)
@@ -88,18 +93,12 @@ impl Instrumentation {
 }
 
 /// The flags for code that is linked with the runtime at this path.
-pub(crate) fn flags(library: &Path) -> Result<Vec<String>, Refused> {
+pub(crate) fn flags(library: &Path, level: Level) -> Result<Vec<String>, Refused> {
     let unusable =
         || Refused::because(format!("the path {} is not text: cargo needs one", library.display()));
-    let path = library.to_str().ok_or_else(unusable)?;
-    let folder = library.parent().and_then(Path::to_str).ok_or_else(unusable)?;
-    Ok(vec![
-        "-Cpasses=tsan".to_owned(),
-        "-Cllvm-args=-tsan-instrument-func-entry-exit=0".to_owned(),
-        format!("-Clink-arg={path}"),
-        // The executable can be run alone, too; the runtime does nothing then.
-        format!("-Clink-arg=-Wl,-rpath,{folder}"),
-    ])
+    let folder = library.parent().filter(|_| library.to_str().is_some()).ok_or_else(unusable)?;
+    // The executable can be run alone, too; the runtime does nothing then.
+    Ok(preempt_native::flags(Compiler::Rustc, level, folder))
 }
 
 /// Refuses other hosts.

@@ -6,10 +6,12 @@
 //!   instrument   the flags that make atomic operations visible, and the wrapper that adds them
 //! tests        the tests of an executable
 //! test         explores every test on its own
+//!   budget       how much each test may cost
 //!   summary      the table of tests
 //! run, replay  explore a program, replay a schedule
 //! ```
 
+mod budget;
 mod build;
 pub(crate) mod instrument;
 mod replay;
@@ -20,13 +22,14 @@ mod tests;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
 use self::build::BuildArgs;
 use crate::args::ColorArg;
 use crate::run::{ProgramArgs, SearchArgs};
-use crate::values::whole;
+use crate::values::{seconds, whole};
 use crate::{Format, execute};
 
 /// As cargo calls it: `cargo-preempt preempt test …`.
@@ -71,6 +74,10 @@ struct TestArgs {
     build: BuildArgs,
     #[command(flatten)]
     search: SearchArgs,
+    /// Stop exploring a test after this time; --time is for all tests together, --executions for
+    /// each, and without any of these a test ends after 10000 executions
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits")]
+    test_time: Option<Duration>,
     #[command(flatten)]
     program: ProgramArgs,
     /// As for cargo test: more filters, --exact, --skip, --ignored, --include-ignored
@@ -105,6 +112,15 @@ struct ReplayArgs {
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     stop_at: Option<u32>,
+    /// Run the schedule under gdb, and stop before the step of the failure
+    #[arg(long, conflicts_with_all = ["stop_at", "html"])]
+    gdb: bool,
+    /// With --gdb, stop before the N-th step
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, requires = "gdb")]
+    step: Option<u32>,
+    /// With --gdb, a command that gdb executes there; can be repeated
+    #[arg(long, value_name = "COMMAND", requires = "gdb")]
+    gdb_command: Vec<String>,
     /// Show every step, and not one line for all that a statement does in libraries
     #[arg(long)]
     all_steps: bool,

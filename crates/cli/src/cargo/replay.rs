@@ -9,7 +9,7 @@ use super::run::program;
 use super::test::executable;
 use super::tests::{self, Selection};
 use crate::replay;
-use crate::replay_executable::{Showing, show};
+use crate::replay_executable::{Debugger, Showing, show};
 use crate::{Exit, Refused, output};
 
 /// Runs the command.
@@ -34,6 +34,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
         folding: if args.all_steps { Folding::Repetitions } else { Folding::Statements },
         stop_at: args.stop_at,
         html: args.html.as_deref(),
+        debugger: args.gdb.then(|| Debugger { step: args.step, commands: &args.gdb_command }),
     };
     show(Native::new(executable), &recorded, &showing)
 }

@@ -10,12 +10,13 @@ use crate::{Exit, Refused, input};
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Refused> {
-    let search = args.search.search()?;
+    args.search.search()?;
     args.search.check_files()?;
     let built = program(&args.build)?;
     let executable = args.program.executable(&built.path.clone().into(), &args.args)?;
+    let search = args.search.search_of(&executable, args.search.limits())?;
     let watcher = args.search.watcher();
-    let explored = Explored::new(&search, Native::new(executable), &watcher);
+    let explored = Explored::new(search, Native::new(executable), &watcher);
     watcher.finish();
     report(&explored?, &args.search, &built.target, &replay_command(args, &built))
 }

@@ -47,7 +47,7 @@ pub(super) enum Covered {
 
 impl Row {
     /// The row of a test that was explored.
-    pub(super) fn of(explored: &Explored<'_>, no_threads: bool) -> Row {
+    pub(super) fn of(explored: &Explored, no_threads: bool) -> Row {
         let outcome = &explored.outcome;
         let covered = match outcome.bounds.last() {
             _ if no_threads => Covered::NoThreads,
@@ -141,13 +141,22 @@ pub(super) struct Summary {
     report: Option<(String, String)>,
     /// Executables whose tests cannot be listed.
     unlisted: Vec<String>,
+    /// Whether data races are looked for.
+    races: bool,
 }
 
 /// What the verdict of a test that passes relies on, whatever was covered: the report of a single
 /// program says the same (`preempt_native::Level`).
 const PASSES_ASSUME: &str = "\
 a test that passes was explored under sequential consistency, assuming that there are no data races
-and that precompiled code, such as Condvar::wait of std, is not interrupted before its futex call
+and that precompiled code of std is not disturbed between its beginning and its futex calls
+";
+
+/// The same if data races are looked for.
+const PASSES_ASSUME_WITH_RACES: &str = "\
+a test that passes was explored under sequential consistency, without a data race in instrumented
+code, assuming that precompiled code of std is not disturbed between its beginning and its futex
+calls
 ";
 
 /// The width of the columns after the names.
@@ -158,7 +167,12 @@ impl Summary {
     pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>, form: Form) -> Summary {
         let names = names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(4, 60);
         let (rows, unlisted) = (Vec::new(), Vec::new());
-        Summary { form, names, rows, target: String::new(), report: None, unlisted }
+        Summary { form, names, rows, target: String::new(), report: None, unlisted, races: false }
+    }
+
+    /// For tests in which data races are looked for, if that is so.
+    pub(super) fn with_races(self, races: bool) -> Summary {
+        Summary { races, ..self }
     }
 
     /// Begins with the tests of an executable.
@@ -247,7 +261,11 @@ impl Summary {
             matches!(row, Row::Explored { verdict: Verdict::Ok, covered, .. }
                 if *covered != Covered::NoThreads)
         };
-        let assumption = if self.rows.iter().any(passed) { PASSES_ASSUME } else { "" };
+        let assumption = match self.rows.iter().any(passed) {
+            true if self.races => PASSES_ASSUME_WITH_RACES,
+            true => PASSES_ASSUME,
+            false => "",
+        };
         screen::print(&format!("{text}\n{}\n{assumption}", self.counts()))
     }
 
@@ -289,6 +307,7 @@ impl Summary {
                 ("target", target.as_str().into()),
                 ("test", name.as_str().into()),
                 ("verdict", row.word().into()),
+                ("covered", row.cells()[2].as_str().into()),
                 ("error", row.note().map(str::to_owned).into()),
                 ("report", report.into()),
             ])

@@ -1,9 +1,11 @@
 //! `cargo preempt test`: explores every test on its own.
 
+use preempt_explore::Limits;
 use preempt_native::{Executable, Harness, Native};
 use preempt_report::ReplayCommand;
 
 use super::TestArgs;
+use super::budget::Budget;
 use super::build::{Built, Goal, build};
 use super::summary::{Form, Row, Summary};
 use super::tests::{self, Selection, Test};
@@ -14,7 +16,7 @@ use crate::{Exit, Refused, input, output};
 /// Runs the command.
 pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
     let selection = Selection::new(args.filter.as_deref(), &args.libtest)?;
-    let search = args.search.search()?;
+    args.search.search()?;
     args.search.check_files()?;
     let mut groups = Vec::new();
     for built in build(&args.build, Goal::Tests)? {
@@ -26,8 +28,13 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
     let watcher = args.search.watcher();
     let names = groups.iter().flat_map(|(tests, _)| tests.iter().flatten());
     let form = if args.search.json { Form::Json } else { Form::Table };
-    let mut summary = Summary::new(names.map(|test| &test.name[..]), form);
+    let races = args.build.races && !args.program.ignore_races;
+    let mut summary = Summary::new(names.map(|test| &test.name[..]), form).with_races(races);
     let (mut reports, mut saved) = (Vec::new(), Vec::new());
+    let explored = |test: &&Test| !test.ignored;
+    let mut left =
+        groups.iter().flat_map(|(tests, _)| tests.iter().flatten()).filter(explored).count();
+    let budget = Budget::new(args.search.limits(), args.test_time);
     for (tests, built) in &groups {
         let Some(tests) = tests else {
             summary.add_unlisted(built);
@@ -35,14 +42,16 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
         };
         summary.group(built, tests.len())?;
         for test in tests {
-            let row = match test.ignored {
-                true => Row::Ignored,
-                false if watcher.is_interrupted() => Row::NotRun,
-                false => match explore(args, &search, built, test, &watcher) {
+            let limits = budget.next(left).filter(|_| !watcher.is_interrupted());
+            left -= usize::from(!test.ignored);
+            let row = match limits {
+                _ if test.ignored => Row::Ignored,
+                None => Row::NotRun,
+                Some(limits) => match explore(args, limits, built, test, &watcher) {
                     Ok(explored) => {
                         let replay = replay_command(args, built, test);
                         // The files that were asked for are those of the first test that fails.
-                        if !explored.outcome.findings.is_empty() && summary.has_no_report() {
+                        if explored.exit() == Exit::Finding && summary.has_no_report() {
                             saved = explored.save(&args.search, &test.name, &replay);
                             summary.keep_report(&test.name, explored.to_text(&replay));
                         }
@@ -60,15 +69,17 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
     Ok(output::exit(summary.exit(), saved))
 }
 
-/// Explores one test.
-fn explore<'s>(
+/// Explores one test within these limits.
+fn explore(
     args: &TestArgs,
-    search: &'s preempt_explore::Search,
+    limits: Limits,
     built: &Built,
     test: &Test,
     watcher: &Watcher,
-) -> Result<Explored<'s>, Refused> {
-    Explored::new(search, Native::new(executable(&args.program, built, &test.name)?), watcher)
+) -> Result<Explored, Refused> {
+    let executable = executable(&args.program, built, &test.name)?;
+    let search = args.search.search_of(&executable, limits)?;
+    Explored::of_test(search, Native::new(executable), watcher)
 }
 
 /// The executable that runs one test.

@@ -123,7 +123,7 @@ fn names(built: &Built, words: &[&str]) -> Result<Option<Vec<String>>, Refused> 
     Ok(if status.success() { parse(&text) } else { None })
 }
 
-/// The names in a list of tests; benchmarks are left out. `None` if it is none.
+/// The names in a list of tests; benchmarks are left out. `None` if the text is not such a list.
 fn parse(text: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {

@@ -92,3 +92,29 @@ fn what_cannot_be_done_is_refused_with_advice() {
         assert!(why.contains(expected), "{words}: {why}");
     }
 }
+
+#[test]
+fn a_test_ends_at_its_own_limit_and_the_table_says_what_was_covered() {
+    let (code, report, why) =
+        cargo_preempt("test --quiet --locked --lib --executions 10 -- --skip carelessly");
+    assert_eq!(code, Some(3), "{report}{why}");
+    let passed = row(&report, "tests::the_gate_is_passed");
+    assert_eq!((passed[1], passed.last()), ("10", Some(&"incomplete")), "{report}");
+    // Others are explored, and no trace is shown: nothing has failed.
+    assert_eq!(row(&report, "tests::a_closed_gate_is_seen").last(), Some(&"ok"), "{report}");
+    assert!(!report.contains("replay"), "{report}");
+    let (_, json, why) = cargo_preempt(
+        "test --json --locked --lib --test-time 60 --bound 0 -- --exact tests::the_gate_is_passed",
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON object");
+    assert_eq!(json["tests"][0]["covered"], "≤ 0", "{json}{why}");
+}
+
+#[test]
+fn reductions_are_refused_for_tests() {
+    let (code, report, why) = cargo_preempt(
+        "test --quiet --locked --lib --reduce dpor -- --exact tests::the_gate_is_passed",
+    );
+    assert_eq!(code, Some(2), "{report}{why}");
+    assert!(report.contains("a reduction could miss errors of this executable"), "{report}");
+}

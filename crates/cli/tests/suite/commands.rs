@@ -90,7 +90,7 @@ fn json_has_what_the_design_says() {
     assert_eq!(steps[0]["line"], 6);
 }
 
-/// Colours are for terminals, and this is none: unless somebody insists.
+/// The output is not a terminal, so there are colours only if they are forced.
 #[test]
 fn colours_are_used_if_they_are_wanted() {
     let file = model("abba.pre");
@@ -177,7 +177,7 @@ fn the_time_is_that_of_all_searches_together() {
     assert_eq!(value["scouted"], serde_json::Value::Null, "nothing was searched before");
 }
 
-/// The model comes through a pipe that stays empty for a moment: whoever measures from before the
+/// The model comes through a pipe that stays empty for a moment: a clock that starts before the
 /// model was read has waited at least as long. On a busy machine more time passes, never less.
 #[test]
 #[cfg(unix)]
@@ -224,6 +224,31 @@ fn a_finding_is_replayed_where_the_next_step_needs_larger_states() {
     for order in ["bfs", "dfs"] {
         let (code, value) = json(&["check", &file, "--json", "--order", order]);
         assert_eq!((code, value["verdict"].as_str()), (1, Some("violation")), "{order}: {value}");
+    }
+}
+
+#[test]
+fn a_finding_with_more_records_than_states_can_name_is_reported() {
+    // Live records, and ones that are gone, which keep their names in a trace as long as there is
+    // room.
+    let models = [
+        ("live", "loop { all_of_them = new Node { next: all_of_them }; }", "more than 1000 live"),
+        ("gone", "for i in 0..1100 { all_of_them = new Node { }; } assert false;", "assertion"),
+    ];
+    for (name, body, message) in models {
+        let path = temporary(&format!("records-{name}.pre"));
+        let model =
+            format!("record Node {{ next: *Node }} var all_of_them: *Node; thread t {{ {body} }}");
+        std::fs::write(&path, model).expect("the folder is there");
+        let path = path.to_str().expect("the name is text");
+        let (code, report) = json(&["check", path, "--order", "bfs", "--no-shrink", "--json"]);
+        let finding = &report["finding"];
+        assert_eq!(code, 1, "{name}");
+        assert!(finding["message"].as_str().is_some_and(|said| said.contains(message)), "{name}");
+        let token = finding["schedule"].as_str().expect("a token");
+        let output = preempt(&["replay", path, token]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("still fails in the same way"), "{name}");
     }
 }
 
@@ -342,8 +367,8 @@ thread t {
     let summary = page(&out)["summary"].as_array().expect("a list").clone();
     let line = serde_json::json!(["unreached", format!("{file}:5, 7 (never false)")]);
     assert!(summary.contains(&line), "{summary:?}");
-    let told = text(&preempt(&["check", &file]).stdout);
-    assert!(told.contains("\n  unreached ") && told.contains("7 (never false)"), "{told}");
+    let report = text(&preempt(&["check", &file]).stdout);
+    assert!(report.contains("\n  unreached ") && report.contains("7 (never false)"), "{report}");
     let (code, cut) = json(&["check", &file, "--json", "--order", "bfs", "--depth", "1"]);
     assert_eq!((code, cut.get("unreached")), (3, None), "nothing is said of an incomplete search");
 }
@@ -420,7 +445,7 @@ fn output_that_cannot_be_written_is_an_error() {
             "{args:?} {option}"
         );
     }
-    // One object, whatever becomes of the files.
+    // One object, whether or not the files can be written.
     for (file, code) in [(&ok, 2), (&failing, 1)] {
         let output = preempt(&[
             "check",
@@ -463,8 +488,10 @@ fn an_interrupt_ends_a_search_with_what_was_covered() {
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = || {
         let status = std::fs::read_to_string(&status).expect("the search is still running");
-        let mask =
-            status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .expect("the kernel reports handled signals");
         u64::from_str_radix(mask.trim(), 16).expect("a mask in base 16") & 2 != 0
     };
     while !catches_interrupts() {
@@ -495,9 +522,9 @@ fn page(path: &Path) -> serde_json::Value {
 #[test]
 fn a_page_has_the_values_of_every_thread_after_every_step() {
     let (file, path) = (temporary("locals.pre"), temporary("locals.html"));
-    let text = "var total = 0;\n\
-                fn twice(n: int) -> int { var m = n + n; total = m; return m; }\n\
-                thread adder(i in 0..2) { var t = total; var u = twice(t + i + 1); assert u < 5, \"small\"; }\n";
+    let text = "var total = 0;\nfn twice(n: int) -> int { var m = n + n; total = m; return m; \
+                }\nthread adder(i in 0..2) { var t = total; var u = twice(t + i + 1); assert u < \
+                5, \"small\"; }\n";
     std::fs::write(&file, text).expect("the folder for tests is there");
     let [file, out] = [&file, &path].map(|path| path.display().to_string());
     let (code, value) = json(&["check", &file, "--json", "--html", &out]);

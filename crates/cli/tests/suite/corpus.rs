@@ -61,13 +61,15 @@ fn replays(case: &Case, options: &[&str], number: usize) -> bool {
     let output = preempt(
         &["check".to_owned()].into_iter().chain(model.clone()).chain(asked).collect::<Vec<_>>(),
     );
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.code() {
         Some(1) => {}
         Some(0 | 3) => return false,
-        code => panic!("{}: {code:?} {told}{}", case.file, String::from_utf8_lossy(&output.stderr)),
+        code => {
+            panic!("{}: {code:?} {stdout}{}", case.file, String::from_utf8_lossy(&output.stderr))
+        }
     }
-    let value: serde_json::Value = serde_json::from_str(&told).expect("--json prints JSON");
+    let value: serde_json::Value = serde_json::from_str(&stdout).expect("--json prints JSON");
     let token = value["finding"]["schedule"].as_str().expect("a finding has a schedule").to_owned();
     for schedule in [token, saved] {
         let again = preempt(

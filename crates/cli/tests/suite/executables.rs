@@ -1,11 +1,19 @@
 //! `preempt run` and `preempt replay` with executables, from the command line on.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
-/// Compiles a program of the corpus.
+/// Compiles a program of the corpus, once: tests run in parallel, and one that is being executed must
+/// not be replaced.
 pub fn compiled(name: &str) -> PathBuf {
+    static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}"));
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if compiled.contains(&out) {
+        return out;
+    }
     let status = Command::new("gcc")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/native"))
         .args(["-g", "-O1", "-pthread", &format!("{name}.c"), "-o"])
@@ -13,6 +21,7 @@ pub fn compiled(name: &str) -> PathBuf {
         .status()
         .expect("gcc can be started: scripts/install-test-tools installs it");
     assert!(status.success(), "{name}.c cannot be compiled");
+    compiled.insert(out.clone());
     out
 }
 
@@ -23,6 +32,43 @@ fn preempt(args: &[&str]) -> (Option<i32>, String, String) {
         .expect("preempt can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (status.code(), text(&stdout), text(&stderr))
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn a_schedule_runs_under_gdb_up_to_a_step() {
+    if Command::new("gdb").arg("--version").output().is_err() {
+        eprintln!("skipped: gdb is not installed");
+        return;
+    }
+    let program = compiled("abba");
+    let program = program.to_str().expect("the path is text");
+    let (_, report, _) = preempt(&["run", "--quiet", "--", program]);
+    let replay = report.lines().find_map(|line| line.trim().strip_prefix("replay"));
+    let token = replay.and_then(|line| line.split(' ').next_back()).expect("there is a token");
+    // The sixth step is the lock of b by the second thread; the first one holds a.
+    for (step, caller) in [(4, "one"), (6, "two")] {
+        let step = step.to_string();
+        let (code, out, why) = preempt(&[
+            "replay",
+            "--gdb",
+            "--step",
+            &step,
+            "--gdb-command=backtrace",
+            "--gdb-command=kill",
+            "--gdb-command=quit",
+            program,
+            token,
+        ]);
+        assert_eq!(code, Some(0), "{out}{why}");
+        let stops = out.contains("Breakpoint 1, ") && out.contains("preempt_step");
+        assert!(stops, "{step}: {out}{why}");
+        let frame = |line: &str| line.starts_with('#') && line.contains(&format!(" in {caller} "));
+        assert!(out.lines().any(frame), "{step}: {out}{why}");
+    }
+    let (code, _, why) = preempt(&["replay", "--gdb", "--step", "7", program, token]);
+    assert_eq!(code, Some(2), "{why}");
+    assert!(why.contains("the schedule has the steps 1 to 6"), "{why}");
 }
 
 #[test]

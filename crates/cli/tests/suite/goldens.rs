@@ -1,7 +1,7 @@
 //! Every kind of finding as text and as JSON, compared with the files in `tests/golden`.
 //!
-//! `BLESS=1 cargo test -p preempt-cli goldens` writes them anew: look at what has changed. Times
-//! and memory are masked. Every object is also held against the published schema.
+//! `BLESS=1 cargo test -p preempt-cli goldens` rewrites them: read the diff. Times and memory are
+//! masked. Every object is also held against the published schema.
 
 use crate::schema;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ fn findings_of_rust_tests_fit_the_schema() {
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), all);
 }
 
-/// What is no finding fits the schema too.
+/// Output without a finding fits the schema too.
 #[test]
 fn every_end_fits_the_schema() {
     let cases: [(&[&str], i32); 8] = [
@@ -152,7 +152,7 @@ fn every_end_fits_the_schema() {
             schema::validate(&json).unwrap_or_else(|wrong| panic!("{args:?}: {wrong}\n{json}"));
         let refused = value["verdict"] == "refused";
         assert_eq!(refused, expected == 2, "{args:?}: {json}");
-        assert_eq!(refused, !output.stderr.is_empty(), "people are told on stderr");
+        assert_eq!(refused, !output.stderr.is_empty(), "refusals are printed on stderr");
     }
 }
 

@@ -41,7 +41,9 @@ const GREEDY: [&str; 27] = [
 ];
 
 /// What keeps little, so that it has to be stopped in another way.
-const MODEST: [&str; 11] = [
+const MODEST: [&str; 13] = [
+    "--order bfs --store sorted --states 500000",
+    "--order bfs --store sorted --states 500000 --jobs 2",
     "--order cb-dfs --bound 6 --executions 3000",
     "--order executions --executions 3000",
     "--order depth --depth 30 --executions 3000",
@@ -85,6 +87,44 @@ fn every_search_stays_within_a_fifth_of_its_limit() {
     }
 }
 
+#[test]
+fn a_search_continues_in_files_where_memory_ends() {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    for jobs in [1, 2] {
+        let with = |spill: &str| {
+            checked(&format!("--order bfs --states 1500000 --jobs {jobs} {spill}"), 20)
+        };
+        let without = with("");
+        assert_eq!(without["stopped"], "memory", "the table does not fit");
+        let report = with(&format!("--spill {directory}"));
+        assert_eq!(report["stopped"], "states", "{report}");
+        assert!(report["spilled_bytes"].as_u64() > Some(100_000), "{report}");
+        assert!(report["states"].as_u64() > without["states"].as_u64(), "{report}");
+    }
+    let left = std::fs::read_dir(directory).expect("the directory of the test can be read");
+    let runs = left.flatten().filter(|file| file.path().extension().is_some_and(|e| e == "run"));
+    assert_eq!(runs.count(), 0, "files have no names");
+}
+
+#[test]
+fn what_cannot_spill_is_refused() {
+    let refused = |args: &str| {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/bluetooth/fixed.pre");
+        let output = Command::new(env!("CARGO_BIN_EXE_preempt"))
+            .args(["check", model])
+            .args(args.split_whitespace())
+            .output()
+            .expect("the command can be run");
+        assert_eq!(output.status.code(), Some(2), "{args}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused("--spill . --order dfs").contains("--order bfs"));
+    assert!(refused("--store sorted --order dfs").contains("--order bfs"));
+    assert!(refused("--store sorted --reduce cartesian").contains("--order bfs"));
+    assert!(refused("--spill . --checkpoint spill.checkpoint").contains("--store sorted"));
+    assert!(refused("--spill no/such/directory").contains("no/such/directory"));
+}
+
 /// The JSON report of a check limited to `megabytes`, of a model whose states need far more.
 fn checked(args: &str, megabytes: u64) -> Value {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/bluetooth/fixed.pre");
@@ -93,10 +133,10 @@ fn checked(args: &str, megabytes: u64) -> Value {
         .args(args.split_whitespace())
         .output()
         .expect("the command can be run");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{args}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{args}: {stderr}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
-    let peak = report["peak_memory"].as_u64().expect("Linux tells how much memory a process had");
+    let peak = report["peak_memory"].as_u64().expect("Linux reports the peak memory of a process");
     assert!(peak > 4 << 20, "{args}: a process has more than {peak} bytes");
     let most = (megabytes << 20) / 5 * 6;
     assert!(peak <= most, "{args}: {} of {megabytes} MiB", peak as f64 / f64::from(1 << 20));

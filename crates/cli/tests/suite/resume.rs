@@ -1,4 +1,4 @@
-//! Searches that are killed or interrupted and go on in another process.
+//! Searches that are killed or interrupted and resumed in another process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn numbers(stdout: &[u8]) -> Value {
     value
 }
 
-/// Kills a search again and again, later and later, and lets it go on each time from its last
+/// Kills a search again and again, later and later, and resumes it each time from its last
 /// checkpoint.
 fn killed(name: &str, file: &str, options: &[&str]) {
     let file = model(file);
@@ -55,7 +55,7 @@ fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
     let checkpoint = temporary(&format!("{name}.checkpoint")).display().to_string();
     let through = preempt(&[command, subject].concat());
     let check = [command, &["--checkpoint", &checkpoint, "--checkpoint-every", "0.01"]].concat();
-    // The first part ends at once, by a limit of time, so that there is something to go on from
+    // The first part ends at once, by a limit of time, so that there is a checkpoint to resume
     // however fast the machine is.
     let first = preempt(&[&check[..], &["--time", "0.0000001"], subject].concat());
     assert_eq!(numbers(&first.stdout)["stopped"], "time", "{}", text(&first.stderr));
@@ -80,7 +80,7 @@ fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
             child.kill().expect("it is our child");
         }
         let output = child.wait_with_output().expect("it has ended");
-        // It may have come to its end before it was killed.
+        // It may have ended before it was killed.
         if output.status.code().is_some() {
             break output;
         }
@@ -208,8 +208,10 @@ fn interrupt(order: &str) {
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = || {
         let status = fs::read_to_string(&status).expect("the search is still running");
-        let mask =
-            status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the kernel tells");
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .expect("the kernel reports handled signals");
         u64::from_str_radix(mask.trim(), 16).expect("a mask in base 16") & 2 != 0
     };
     while !catches_interrupts() {
@@ -237,7 +239,7 @@ fn interrupt(order: &str) {
     assert!(states(&resumed) >= 1000, "{resumed}");
 }
 
-/// What preempt says about going on from `checkpoint` with these options, which it refuses to do.
+/// The refusal to resume `checkpoint` with these options.
 fn refused(checkpoint: &Path, options: &[&str]) -> String {
     let checkpoint = checkpoint.display().to_string();
     let output = preempt(&[&["check"], options, &["--resume", &checkpoint]].concat());

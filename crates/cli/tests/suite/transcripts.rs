@@ -1,6 +1,6 @@
-//! What the commands print, as transcripts in `tests/cmd`. `TRYCMD=overwrite cargo test -p
-//! preempt-cli transcripts` writes them anew; what differs from run to run (times, memory) is
-//! written as `[..]` afterwards.
+//! What the commands print, as transcripts in `tests/cmd`.
+//! `TRYCMD=overwrite cargo test -p preempt-cli transcripts` rewrites them; what differs from run to
+//! run (times, memory) is written as `[..]` afterwards.
 
 #[test]
 fn transcripts() {

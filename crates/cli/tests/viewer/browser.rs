@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// How long a page may take to get where it should.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a request may take; the first one starts the browser.
 const ANSWER: Duration = Duration::from_secs(180);
 
@@ -34,7 +34,7 @@ const FLAGS: [&str; 11] = [
     "--force-device-scale-factor=1",
 ];
 
-/// The names of keys that are no characters.
+/// The names of keys that are not characters.
 pub mod key {
     pub const SHIFT: &str = "\u{e008}";
     pub const ENTER: &str = "\u{e007}";
@@ -87,7 +87,7 @@ impl Driver {
             port.trim_end_matches('.').parse().ok()
         });
         driver.port = said.ok_or("chromedriver ended without saying its port")?;
-        // Nobody must be kept from writing.
+        // The pipe must be drained, or the browser would block.
         thread::spawn(move || lines.for_each(drop));
         Ok(driver)
     }
@@ -207,7 +207,7 @@ impl Browser {
     /// something that is not there yet.
     #[track_caller]
     pub fn expect(&self, script: &str, expected: &Value) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let seen = self.attempt("execute/sync", &json!({"script": script, "args": []}));
             if seen.as_ref() == Ok(expected) {
@@ -320,7 +320,7 @@ fn base64(text: &str) -> Vec<u8> {
         b'0'..=b'9' => c - b'0' + 52,
         b'+' => 62,
         b'/' => 63,
-        _ => panic!("`{}` is no digit in base 64", char::from(c)),
+        _ => panic!("`{}` is not a digit in base 64", char::from(c)),
     };
     let digits: Vec<u8> = text.bytes().filter(|&c| c != b'=').map(digit).collect();
     let bytes = digits.chunks(4).flat_map(|digits| {

@@ -73,7 +73,7 @@ fn bluetooth(name: &str) -> (PathBuf, Value) {
     page(name, &["check", &repository("corpus/bluetooth/model.pre")])
 }
 
-/// The values after so many steps: shared variables only, whose names are unlike.
+/// The values after `steps` steps, of shared variables only: their names are unique.
 fn values(execution: &Value, position: usize) -> Value {
     let mut values = Map::new();
     for changes in &execution["changes"].as_array().unwrap()[..=position] {
@@ -97,7 +97,7 @@ fn number(n: usize) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) }
 }
 
-/// What should be seen after so many steps.
+/// What the page should show after `steps` steps.
 fn seen(execution: &Value, position: usize) -> Value {
     let step = position.checked_sub(1).map(|at| (at, &execution["steps"][at]));
     json!({
@@ -231,7 +231,7 @@ fn long(browser: &Browser) {
     assert_eq!(all, 9_997);
     browser.open(&path, "");
     let boxes = "return document.querySelectorAll('.box').length < 150 && document.querySelectorAll('.arrow').length < 150";
-    // Two threads have an `i`; both are looked at where they are equal.
+    // Two threads have an `i`; both are checked where they are equal.
     let shown = |position: usize| {
         let mut shown = seen(execution, position);
         shown["values"].as_object_mut().unwrap().remove("i");
@@ -324,7 +324,7 @@ fn deadlock(browser: &Browser) {
     );
     browser.expect("return document.getElementById('badge').textContent", &json!("deadlock"));
     browser.expect("return document.querySelectorAll('.box.failed').length", &json!(0));
-    // Where the threads stand in the source.
+    // The positions of the threads in the source.
     browser.expect(
         "return [...document.querySelectorAll('.source-line:has(.stand i)')].map((line) => line.dataset.line)",
         &json!(["6", "13"]),

@@ -9,6 +9,10 @@ use crate::program::{AtomicOp, Ordering, Program, Wait};
 /// One step as part of a trace: its thread, its alternative, and the steps that it depends on.
 pub(super) type Event = (u8, u8, Clock);
 
+/// How often the same weak exchange of a thread may fail spuriously in a row: as
+/// `Check::weak_cas_failures` says.
+const MOST_SPURIOUS: u32 = 2;
+
 /// The state.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -21,6 +25,9 @@ pub struct State {
     finished: Vec<bool>,
     /// Threads that ended with a panic.
     panicked: Vec<bool>,
+    /// For each thread, the exchange that failed spuriously in its last weak exchange, and how many
+    /// times in a row.
+    spurious: Vec<Option<(usize, AtomicOp, u32)>>,
     dependence: Box<Dependence>,
     order: Box<Order>,
     /// The steps so far.
@@ -48,6 +55,7 @@ impl State {
             next: vec![None; threads],
             finished: vec![false; threads],
             panicked: vec![false; threads],
+            spurious: vec![None; threads],
             dependence: Box::default(),
             order: Box::default(),
             events: Vec::new(),
@@ -127,7 +135,12 @@ impl State {
             Op::Sent => can(objects.handed & 1 << thread != 0 || !objects.has_receiver),
             Op::Receive => can(!objects.queue.is_empty() || objects.senders == 0),
             Op::AwaitWaker(future) => can(objects.woken[thread] == future),
-            Op::Atomic(_, AtomicOp::CompareExchangeWeak(..), _) if program.weak_failures => 2,
+            Op::Atomic(atomic, op @ AtomicOp::CompareExchangeWeak(..), _)
+                if program.weak_failures =>
+            {
+                let exhausted = self.spurious[thread] == Some((atomic, op, MOST_SPURIOUS));
+                if exhausted { 1 } else { 2 }
+            }
             _ => 1,
         }
     }
@@ -165,7 +178,15 @@ impl State {
         match op {
             Op::Private | Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => 0,
             Op::Atomic(atomic, op, ordering) => {
-                self.atomic(me, atomic, op, ordering, alternative == 1)
+                let reply = self.atomic(me, atomic, op, ordering, alternative == 1);
+                if let AtomicOp::CompareExchangeWeak(expected, _) = op {
+                    let before =
+                        self.spurious[me].filter(|known| (known.0, known.1) == (atomic, op));
+                    let times = before.map_or(1, |(.., times)| times + 1);
+                    let failed = reply == expected + FAILED;
+                    self.spurious[me] = failed.then_some((atomic, op, times));
+                }
+                reply
             }
             Op::Await(atomic, _) => {
                 self.atomic(me, atomic, AtomicOp::Load, Ordering::SeqCst, false)

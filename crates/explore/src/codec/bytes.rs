@@ -71,6 +71,11 @@ impl<'w> Writer<'w> {
         self.block.extend_from_slice(bytes);
     }
 
+    /// A value cannot be written; [`Writer::finish`] returns this as an error.
+    pub(crate) fn fail(&mut self, why: &str) {
+        self.error.get_or_insert_with(|| io::Error::other(why));
+    }
+
     #[cold]
     fn flush(&mut self) {
         self.checksum = checksum(self.checksum, &self.block);
@@ -146,6 +151,11 @@ impl Reader {
     pub(crate) fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), Damaged> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or(Damaged)?;
         self.from.read_exact(bytes).map_err(|_| Damaged)
+    }
+
+    /// The bytes that were not read yet.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
     }
 
     /// Whether everything was read.

@@ -20,7 +20,7 @@ use crate::plan::{Cache, ResolvedPlan};
 use crate::reduce::{Dependence, blocks, budgeted_sleep, cb_por, dpor, sleep};
 
 /// Explores the executions of a program as `plan` says.
-pub(crate) fn explore<P: Program>(
+pub(crate) fn explore_executions<P: Program>(
     plan: &ResolvedPlan,
     program: &P,
     control: &SearchControl<'_, P::Need>,
@@ -28,7 +28,7 @@ pub(crate) fn explore<P: Program>(
     if plan.jobs == 1 {
         attempt(plan, program, control).0
     } else {
-        serial_rerun::explore(plan, program, control)
+        serial_rerun::explore_with_rerun(plan, program, control)
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn attempt<P: Program>(
     (explored, most)
 }
 
-/// The dispatch: from a strategy over executions to the function that implements it.
+/// Dispatches from a strategy over executions to the function that implements it.
 fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<(), Stop<P::Need>> {
     let steps = plan.limits.depth;
     let threads = workers.cursor.threads();
@@ -74,11 +74,13 @@ fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<
         Strategy::Sample { chooser, runs, seed, .. } => {
             let draws = Draws { runs, seed, steps };
             return match chooser {
-                Chooser::Random => walk::explore(workers, &draws, || random::Uniform),
+                Chooser::Random => walk::draw_executions(workers, &draws, || random::Uniform),
                 Chooser::Pct { depth } => {
-                    walk::explore(workers, &draws, || pct::Priorities::new(depth, threads))
+                    walk::draw_executions(workers, &draws, || pct::Priorities::new(depth, threads))
                 }
-                Chooser::Urw => walk::explore(workers, &draws, || urw::Remaining::new(threads)),
+                Chooser::Urw => {
+                    walk::draw_executions(workers, &draws, || urw::Remaining::new(threads))
+                }
             };
         }
         other => unreachable!("{other:?} does not search executions"),
@@ -86,16 +88,20 @@ fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<
     match search {
         ExecutionSearch::Icb { cache, bound, past_bound } => {
             let icb = Icb::new(within(bound), past_bound, workers.count());
-            workers.explore(&icb, cache)
+            workers.explore_rounds(&icb, cache)
         }
         ExecutionSearch::Bounded { bound } => {
-            workers.explore(&Bounded(within(Some(bound))), Cache::None)
+            workers.explore_rounds(&Bounded(within(Some(bound))), Cache::None)
         }
-        ExecutionSearch::DfsHb { bound } => workers.explore(&Bounded(within(bound)), Cache::Hb),
-        ExecutionSearch::All => workers.explore(&Bounded(within(None)), Cache::None),
-        ExecutionSearch::Depth { steps } => workers.explore(&Depth::up_to(steps), Cache::None),
+        ExecutionSearch::DfsHb { bound } => {
+            workers.explore_rounds(&Bounded(within(bound)), Cache::Hb)
+        }
+        ExecutionSearch::All => workers.explore_rounds(&Bounded(within(None)), Cache::None),
+        ExecutionSearch::Depth { steps } => {
+            workers.explore_rounds(&Depth::up_to(steps), Cache::None)
+        }
         ExecutionSearch::IterativeDepth { by } => {
-            workers.explore(&Depth::iterated(by, steps), Cache::None)
+            workers.explore_rounds(&Depth::iterated(by, steps), Cache::None)
         }
         reduced => reduce(reduced, &mut workers.cursor, &mut workers.stats),
     }
@@ -125,7 +131,7 @@ fn reduce<S: System>(
         ExecutionSearch::BudgetedSleep { bound } => {
             let waits = cursor
                 .system_mut()
-                .waits(&mut |bytes| stats.goes_on(bytes))?
+                .waits(&mut |bytes| stats.may_continue(bytes))?
                 .ok_or_else(|| stats.out_of_memory())?;
             let config = budgeted_sleep::Config { bound, dependence, waits };
             (bound, stats.drive(budgeted_sleep::strategy(cursor, config))?)
@@ -149,7 +155,8 @@ fn blocks<S: System>(
     cursor: &mut Cursor<S>,
     stats: &mut ExecutionStats<'_, S::Need>,
 ) -> Result<(), Stop<S::Need>> {
-    let lines = cursor.system().straight_lines().expect("the model suits the search");
+    let lines =
+        cursor.system().straight_lines().expect("Search::suits: the threads are straight lines");
     let blocks = blocks::Blocks::new(&lines, dependence);
     stats.drive(blocks::Search::new(&lines, &blocks, cursor)).map(drop)
 }

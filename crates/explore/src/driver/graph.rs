@@ -151,7 +151,7 @@ impl Graph {
         Ok(Ok(graph))
     }
 
-    /// The number of a state, which is new if it was not known.
+    /// The index of a state, which is added if it is new.
     fn add(
         &mut self,
         known: &mut HashMap<Box<[u64]>, usize>,
@@ -185,8 +185,8 @@ impl Graph {
     /// Runs a search, and marks what it explores. `model` is the one that the graph was returned
     /// with.
     ///
-    /// Panics if the search does not [suit](Search::suits) the model, or goes where the graph does
-    /// not.
+    /// Panics if the search does not [suit](Search::suits) the model, or takes a step that the
+    /// graph does not have.
     pub fn follow<M: Model>(&mut self, search: &Search, model: M) -> Outcome {
         let numbers =
             self.nodes.iter().enumerate().map(|(number, node)| (&*node.state, number)).collect();
@@ -244,7 +244,7 @@ impl Follower for Trail<'_> {
         }
     }
 
-    fn anew(&self) {
+    fn restart(&self) {
         *self.explored() = Explored::none(self.graph);
     }
 }

@@ -1,4 +1,6 @@
-//! The sentences that say what searches prove which do not expand every state.
+//! The sentences that say what a search proves that does not expand every state.
+
+use preempt_system::memory::MemoryModel;
 
 use crate::driver::outcome::{Outcome, counted};
 use crate::plan::Cache;
@@ -18,11 +20,13 @@ pub(crate) fn of_transactions(outcome: &Outcome) -> String {
             format!("stopped at the first error: {states} seen, the rest not explored")
         }
         (None, false, Strategy::Transactions(Transactions::Unsound)) => format!(
-            "INCOMPLETE: {states}, but a transaction that never ends hides what others do, and errors may be missed; {errors}; {lost}"
+            "INCOMPLETE: {states}, but a transaction that never ends hides what others do, and \
+             errors may be missed; {errors}; {lost}"
         ),
         (None, false, _) => {
             format!(
-                "complete: by transactions, in {states}, every step that fails in any execution; {errors}; {lost}"
+                "complete: by transactions, in {states}, every step that fails in any execution; \
+                 {errors}; {lost}"
             )
         }
     }
@@ -40,7 +44,8 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
             Limit::Depth => up_to_steps(outcome).map_or_else(
                 || {
                     format!(
-                        "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to the end; {errors}",
+                        "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to \
+                         the end; {errors}",
                         counted(tally.cut, "execution"),
                         counted(tally.executions, "execution")
                     )
@@ -64,15 +69,15 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
         );
     }
     match (&outcome.strategy, outcome.bounds.last()) {
-        // All that there is, if what the search relied on is true.
+        // Complete, under the assumptions of the search.
         (strategy, bound) if !strategy.is_sample() && bound.is_none_or(|bound| !bound.cut) => {
             format!("all {}; {errors}", what(strategy, tally))
         }
-        (strategy, Some(bound)) => format!(
+        (_, Some(bound)) => format!(
             "all {}; {errors}; any {}error needs at least {}",
-            within(strategy, bound),
+            within(outcome, bound),
             other(outcome),
-            counted(u64::from(bound.bound) + 1, "preemption")
+            cost(outcome, u64::from(bound.bound) + 1)
         ),
         (_, None) => format!(
             "a sample of {}; {errors} in it; nothing is proved",
@@ -81,7 +86,7 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
     }
 }
 
-/// What a search covers that is bounded by a number of steps.
+/// The coverage of a search that is bounded by a number of steps.
 fn up_to_steps(outcome: &Outcome) -> Option<String> {
     match outcome.strategy.executions()? {
         ExecutionSearch::Depth { .. } | ExecutionSearch::IterativeDepth { .. } => {}
@@ -99,12 +104,13 @@ fn up_to_steps(outcome: &Outcome) -> Option<String> {
     ))
 }
 
-/// The sentence for a cartesian search that came to its end.
+/// The sentence for a completed cartesian search.
 pub(crate) fn of_cartesian(outcome: &Outcome) -> String {
     let states = counted(outcome.coverage.states, "covered state");
     let errors = outcome.errors();
     format!(
-        "complete: every local state of every thread, and all deadlocks and invariants asked for, from {states}; {errors}"
+        "complete: every local state of every thread, and all deadlocks and invariants asked for, \
+         from {states}; {errors}"
     )
 }
 
@@ -129,12 +135,22 @@ fn traces_or_executions(tally: &Tally) -> String {
 }
 
 /// `150 traces with at most 2 preemptions (756 executions)`.
-fn within(strategy: &Strategy, bound: &BoundCoverage) -> String {
-    let what = what(strategy, &bound.all);
-    let limit = format!("with at most {}", counted(bound.bound.into(), "preemption"));
+fn within(outcome: &Outcome, bound: &BoundCoverage) -> String {
+    let what = what(&outcome.strategy, &bound.all);
+    let limit = format!("with at most {}", cost(outcome, bound.bound.into()));
     match what.split_once(" (") {
         Some((traces, executions)) => format!("{traces} {limit} ({executions}"),
         None => format!("{what} {limit}"),
+    }
+}
+
+/// What a bound counts.
+fn cost(outcome: &Outcome, count: u64) -> String {
+    let preemptions = counted(count, "preemption");
+    match (outcome.memory, count) {
+        (MemoryModel::Weak, 1) => format!("{preemptions} or stale access"),
+        (MemoryModel::Weak, _) => format!("{preemptions} or stale accesses"),
+        _ => preemptions,
     }
 }
 
@@ -160,20 +176,17 @@ fn inside(outcome: &Outcome) -> String {
 fn before(outcome: &Outcome) -> String {
     match (outcome.strategy.executions(), outcome.bounds.last()) {
         (Some(ExecutionSearch::Icb { .. }), Some(bound)) => {
-            format!("; covered: all {}", within(&outcome.strategy, bound))
+            format!("; covered: all {}", within(outcome, bound))
         }
         _ => String::new(),
     }
 }
 
-/// What the first finding says about all others.
+/// The fewest preemptions or steps of any error, as the first finding shows.
 fn fewest(outcome: &Outcome) -> String {
     match (outcome.strategy.executions(), outcome.findings.first()) {
         (Some(ExecutionSearch::Icb { .. }), Some(first)) if first.preemptions > 0 => {
-            format!(
-                "; no error needs fewer than {}",
-                counted(first.preemptions.into(), "preemption")
-            )
+            format!("; no error needs fewer than {}", cost(outcome, first.preemptions.into()))
         }
         (Some(ExecutionSearch::IterativeDepth { .. }), Some(_)) => match outcome.bounds.last() {
             Some(bound) => format!(

@@ -1,13 +1,12 @@
 //! Brute force, for tests: what a search must find.
 //!
-//! Kept dumb on purpose. It shares no code with the searches, keeps whole states in ordered sets of
-//! the standard library, takes every step of every thread, and is right because there is nothing in
-//! it to get wrong. Reductions are tested against it: they may visit fewer states, but must find
-//! the same failures. Only for small programs, whose states must be large enough from the start: it
-//! panics at [`Step::Full`].
+//! Simple on purpose. It shares no code with the searches, keeps whole states in ordered sets of
+//! the standard library, and takes every step of every thread. Reductions are tested against it:
+//! they may visit fewer states, but must find the same failures. Only for small programs, whose
+//! states must be large enough from the start: it panics at [`Step::Full`].
 //!
-//! Like a search that keeps going, it goes on after a failure: the thread that has gone wrong takes
-//! no further step.
+//! Like a search that keeps going, it continues after a failure; the thread that failed takes no
+//! further step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -48,14 +47,14 @@ pub fn name(failure: &Failure) -> FailureName {
     (failure.kind, failure.message.clone(), site)
 }
 
-/// One step from a state: who moved, whither, and what failed.
+/// A transition: the step, the target state, and the failure if the step failed.
 struct Edge {
     choice: Choice,
     to: State,
     failure: Option<Failure>,
 }
 
-/// What one state leads to.
+/// A state with its outgoing transitions.
 struct Node {
     edges: Vec<Edge>,
     blocked: u64,
@@ -112,13 +111,13 @@ pub fn deadlock() -> FailureName {
     name(&crate::engine::expand::deadlock())
 }
 
-/// The initial state and its failure, if it has gone wrong already.
+/// The initial state, and its failure if initialisation failed.
 fn initial(model: &impl Model) -> (State, Option<Failure>) {
     let mut state = vec![0; model.shape().words];
     match model.stepper().initial(&mut state) {
         Step::Moved { .. } => (state, None),
         Step::Failed(failure) => (state, Some(*failure)),
-        other => panic!("the oracle needs a program that begins, not {other:?}"),
+        other => panic!("the oracle needs a program with an initial state, not {other:?}"),
     }
 }
 
@@ -211,14 +210,14 @@ pub fn least_preemptions(model: &impl Model) -> BTreeMap<FailureName, u32> {
 ///
 /// An execution is maximal when no thread can move. A step with several alternatives makes several
 /// executions. Counts the paths through the graph of pairs of a state and the thread that moved
-/// last; there may be as many as fit 128 bits.
+/// last; their number must fit into 128 bits.
 pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
     let threads = model.shape().threads;
     let mut stepper = model.stepper();
     let mut positions: Vec<(State, Option<ThreadId>)> = vec![(initial(model).0, None)];
     let mut numbers: BTreeMap<(State, Option<ThreadId>), usize> =
         BTreeMap::from([(positions[0].clone(), 0)]);
-    // For every position, where its steps lead and whether they preempt.
+    // For every position, the targets of its steps, and 1 for each step that preempts.
     let mut edges: Vec<Vec<(usize, u32)>> = Vec::new();
     while let Some((state, last)) = positions.get(edges.len()).cloned() {
         let node = Node::of(&mut stepper, threads, &state);
@@ -237,8 +236,8 @@ pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
         }
         edges.push(out);
     }
-    // A position's turn comes when all steps that lead to it were counted. In a cycle it never
-    // comes.
+    // A position is processed when all steps that lead to it were counted. In a cycle this never
+    // happens.
     let mut missing = vec![0; edges.len()];
     edges.iter().flatten().for_each(|&(to, _)| missing[to] += 1);
     let mut ways: Vec<BTreeMap<u32, u128>> = vec![BTreeMap::new(); edges.len()];

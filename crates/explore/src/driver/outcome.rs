@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use preempt_system::memory::MemoryModel;
 use preempt_system::text::grouped;
 use preempt_system::{Finding, Verdict};
 
@@ -33,13 +34,11 @@ pub struct Outcome {
     /// count.
     pub unfinished: bool,
     /// How long one worker searched again after several had found something, so that the finding is
-    /// the one that it would have been with any number of workers. Included in
-    /// [`Outcome::elapsed`].
+    /// the same for any number of workers. Included in [`Outcome::elapsed`].
     pub rerun: Option<Duration>,
     /// What a search over executions has counted.
     pub tally: Option<Tally>,
-    /// What was covered within each bound, from the least: by searches that are bounded, or could
-    /// have been.
+    /// What was covered within each bound, in ascending order; empty for strategies without bounds.
     pub bounds: Vec<BoundCoverage>,
     /// How coverage grew, if the plan has a [sampling](crate::Plan::sampling).
     pub growth: Option<Growth>,
@@ -47,12 +46,17 @@ pub struct Outcome {
     pub omission: Omission,
     /// What the search explored, and how.
     pub strategy: Strategy,
+    /// The memory model of the executions.
+    pub memory: MemoryModel,
     /// The time that it took.
     pub elapsed: Duration,
-    /// The memory of the store at its end, which is its greatest.
+    /// The memory of the store at the end, which is also its maximum.
     pub store_bytes: usize,
     /// The most memory of the states that waited to be expanded.
     pub frontier_bytes: usize,
+    /// The most bytes of states that were in files at one time: see
+    /// [`Search::spill_to`](crate::Search::spill_to).
+    pub spilled_bytes: u64,
     /// The variables that were treated as synchronisation because accesses to them race.
     pub promoted: Vec<String>,
     /// Assumptions that were not proved, each as the end of a sentence that begins with "assuming".
@@ -78,14 +82,18 @@ impl Outcome {
                 raced.join(", ")
             ),
         };
+        let text = match self.memory {
+            MemoryModel::Weak => format!("{text}; weak memory, without load buffering"),
+            _ => text,
+        };
         match &self.assumptions[..] {
             [] => text,
             assumed => format!("{text}; assuming {}", assumed.join(", and ")),
         }
     }
 
-    /// The executions that came to their end, if the search was one over executions, and the one
-    /// that was left at the finding at which the search ended.
+    /// The complete executions of a search over executions, and the one in which the search ended
+    /// at a finding.
     pub fn executions(&self) -> Option<u64> {
         self.tally.map(|tally| tally.executions + u64::from(self.unfinished))
     }
@@ -131,13 +139,15 @@ impl Outcome {
             Omission::Never => {}
             Omission::Collision { expected } => {
                 text += &format!(
-                    "; unless fingerprints collided: {expected:.1e} missed states are to be expected among {}",
+                    "; unless fingerprints collided: {expected:.1e} missed states are to be \
+                     expected among {}",
                     grouped(self.coverage.states)
                 );
             }
             Omission::Bits { probability } => {
                 text += &format!(
-                    "; bitstate: at the end a new state was overlooked with probability {probability:.1e}"
+                    "; bitstate: at the end a new state was overlooked with probability \
+                     {probability:.1e}"
                 );
             }
         }
@@ -157,10 +167,22 @@ impl Outcome {
             Limit::Executions => "at the limit of executions".into(),
             Limit::Depth => "at the limit of depth".into(),
             Limit::Memory => "at the limit of memory".into(),
+            Limit::Disk => "because the spill directory is full or cannot be written".into(),
+            Limit::Damage => {
+                "because a file in the spill directory could not be read back unchanged".into()
+            }
             Limit::Time => format!("after {:.1} s", self.elapsed.as_secs_f64()),
-            Limit::Interrupt => format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64()),
-            Limit::Round => "where an execution came back to a state that it was in (a thread spins, or the program runs forever), \
-                             which this reduction would follow without end: use no reduction, cartesian or transactions"
+            Limit::Interrupt => {
+                format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64())
+            }
+            Limit::Round => "where an execution came back to a state that it was in (a thread \
+                             spins, or the program runs forever), which this reduction would follow \
+                             without end: use no reduction, cartesian or transactions"
+                .into(),
+            Limit::Size => "where an execution creates more than 1,000 records of one type, \
+                            or a state larger than 8 KiB; records that are no longer referred to \
+                            count too in a search over executions: search over states (bfs, dfs), \
+                            which reuses them, or bound the loop that creates them"
                 .into(),
         }
     }

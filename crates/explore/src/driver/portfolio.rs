@@ -1,10 +1,12 @@
 //! The default search: simple errors first, then everything.
 //!
 //! Most errors need few preemptions, and a schedule with few preemptions is the easiest to
-//! understand. So a search without further wishes first explores executions with at most
-//! [`BOUND`] preemptions within a small budget, and continues with everything if it finds nothing:
-//! a model with all of its states ([`Portfolio`]), a program whose states cannot be compared with
-//! one more preemption at a time ([`Plan::choose_with_usual_bound`]).
+//! understand. So the default search first explores executions with at most [`BOUND`] preemptions
+//! within a small budget, and continues with everything if it finds nothing: a model with all of
+//! its states ([`Portfolio`]), a program whose states cannot be compared with one more preemption
+//! at a time ([`Plan::choose_with_usual_bound`]).
+
+use std::path::PathBuf;
 
 use preempt_system::Model;
 
@@ -26,8 +28,8 @@ pub const EXECUTIONS: u64 = 10_000;
 
 impl Plan {
     /// The plan of the search for simple errors that comes before this one, for a model. `None` if
-    /// it would change what is asked for: this search is one over executions already, or its
-    /// numbers matter because it keeps going or has a limit of depth.
+    /// it would change the result: this search is already one over executions, or its counts matter
+    /// because it keeps going or has a limit of depth.
     pub fn scout(&self) -> Option<Plan> {
         if self.order.is_of_executions() || self.keep_going || self.limits.depth.is_some() {
             return None;
@@ -68,7 +70,7 @@ pub struct Portfolio {
     main: Search,
 }
 
-/// What a [`Portfolio`] found.
+/// The result of a [`Portfolio`].
 #[derive(Clone, Debug)]
 pub struct PortfolioOutcome<M> {
     /// The outcome of the search that decided.
@@ -82,7 +84,7 @@ pub struct PortfolioOutcome<M> {
 }
 
 impl Portfolio {
-    /// The searches of these plans, or why there can be none.
+    /// The searches of these plans, or the reason why one is refused.
     pub fn new(scout: Option<Plan>, main: Plan) -> Result<Portfolio, Refusal> {
         Ok(Portfolio { main: main.build()?, scout: scout.map(Plan::build).transpose()? })
     }
@@ -95,6 +97,11 @@ impl Portfolio {
     /// The plan of the search for simple errors.
     pub fn scout(&self) -> Option<&Plan> {
         self.scout.as_ref().map(Search::plan)
+    }
+
+    /// The same with a directory for states of the search proper that do not fit into memory.
+    pub fn spill_to(self, directory: PathBuf) -> Portfolio {
+        Portfolio { main: self.main.spill_to(directory), ..self }
     }
 
     /// The search proper alone: for resuming a checkpoint of it.

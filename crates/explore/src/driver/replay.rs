@@ -29,7 +29,7 @@ impl End {
     }
 }
 
-/// How far a schedule could be executed.
+/// A schedule that could not be executed to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// The first step that could not be taken, counted from 0.
@@ -53,8 +53,8 @@ pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<End,
     Ok(End { failures, preemptions: cursor.preemptions().count(), cycle })
 }
 
-/// The failures that show at the end of an execution, where `cursor` stands; `failed` is that of its
-/// last step.
+/// The failures that show at the end of an execution, where `cursor` stands; `failed` is that of
+/// its last step.
 pub fn failures_at_end<S: System>(
     cursor: &mut Cursor<S>,
     failed: Option<Box<Failure>>,
@@ -75,9 +75,9 @@ pub fn failures_at_end<S: System>(
 /// How many of the last steps a livelock can repeat forever.
 ///
 /// The steps since an earlier point form a cycle if the system is in the same state there and here:
-/// then they can be taken again, and lead here again. The cycle is fair, and so a livelock, if every
-/// thread that could move here moves in it. The shortest such cycle is returned; 0 if the execution
-/// is no livelock, or if the system cannot compare its states.
+/// then they can be taken again, and lead here again. The cycle is fair, and so a livelock, if
+/// every thread that could move here moves in it. The shortest such cycle is returned; 0 if the
+/// execution is not a livelock, or if the system cannot compare its states.
 pub fn cycle<S: System>(cursor: &Cursor<S>) -> usize {
     if !cursor.is_livelock() {
         return 0;

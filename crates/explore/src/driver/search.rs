@@ -1,13 +1,16 @@
 //! Runs a search, restarts it while its program needs more room, and makes an outcome of the
 //! result.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use preempt_system::{
     Capacity, Failure, FailureKind, Finding, Model, Program, Restart, Schedule, Verdict,
 };
 
-use crate::codec::{Writer, save_fields};
+use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::driver::outcome::Outcome;
 use crate::driver::replay::{self, End, Misfit};
 use crate::driver::shrink;
@@ -27,7 +30,7 @@ use crate::reduce::blocks;
 
 /// The restarts of a search, and their reasons.
 pub(crate) struct Restarts<N> {
-    /// What the program has needed so far.
+    /// The needs of the program so far.
     needs: Vec<N>,
     count: u32,
     /// The number of workers from now on.
@@ -40,6 +43,11 @@ impl<N> Restarts<N> {
     pub(crate) fn none(jobs: usize) -> Restarts<N> {
         Restarts { needs: Vec::new(), count: 0, jobs }
     }
+
+    /// Checks what a checkpoint contains: the workers are those of the plan, or one.
+    fn fitting(self, jobs: usize) -> Result<Self, Damaged> {
+        if self.jobs == jobs || self.jobs == 1 { Ok(self) } else { Err(Damaged) }
+    }
 }
 
 impl Restarts<Capacity> {
@@ -51,7 +59,8 @@ impl Restarts<Capacity> {
         program: &mut impl Program<Need = Capacity>,
     ) {
         (self.count, self.jobs) = (0, plan.jobs);
-        if let Some(saved) = pauses.and_then(|pauses| pauses.read(|from| from.get::<Self>())) {
+        let read = |from: &mut Reader| from.get::<Self>()?.fitting(plan.jobs);
+        if let Some(saved) = pauses.and_then(|pauses| pauses.read(read)) {
             *self = saved;
             self.needs.iter().for_each(|&need| {
                 program.grow(need);
@@ -67,7 +76,13 @@ impl Restarts<Capacity> {
     }
 }
 
-/// A search that makes sense: what [`Plan::build`] returns.
+/// The message of a panic.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}
+
+/// A validated search: what [`Plan::build`] returns.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// What was asked for.
@@ -75,16 +90,18 @@ pub struct Search {
     plan: ResolvedPlan,
     /// The time of the searches before this one.
     before: Duration,
+    /// The directory for states that do not fit into memory.
+    spill: Option<PathBuf>,
 }
 
 impl Plan {
-    /// The search, or why there can be none.
+    /// The search, or the reason why it is refused.
     pub fn build(self) -> Result<Search, Refusal> {
         Ok(Search::new(self, self.resolve()?))
     }
 
-    /// The search of a [`Program`], whose states can neither be copied nor
-    /// compared, or why there can be none.
+    /// The search of a [`Program`], whose states can neither be copied nor compared, or the reason
+    /// why it is refused.
     pub fn build_for_program(self) -> Result<Search, Refusal> {
         Ok(Search::new(self, self.resolve_for_program()?))
     }
@@ -92,10 +109,10 @@ impl Plan {
 
 impl Search {
     fn new(asked: Plan, plan: ResolvedPlan) -> Search {
-        Search { asked, plan, before: Duration::ZERO }
+        Search { asked, plan, before: Duration::ZERO, spill: None }
     }
 
-    /// The same without a look for simpler schedules.
+    /// The same search without shrinking.
     pub(crate) fn without_shrinking(&self) -> Search {
         Search { plan: ResolvedPlan { shrink: None, ..self.plan }, ..self.clone() }
     }
@@ -104,6 +121,13 @@ impl Search {
     /// limit of time and in [`Outcome::elapsed`].
     pub fn after(self, before: Duration) -> Search {
         Search { before, ..self }
+    }
+
+    /// The same with a directory for states that do not fit into memory. A breadth-first search with
+    /// a sorted store continues there when it reaches its limit of memory. One with an exact store
+    /// starts again with a sorted one.
+    pub fn spill_to(self, directory: PathBuf) -> Search {
+        Search { spill: Some(directory), ..self }
     }
 
     /// Starts the clock. A checkpoint contains the time before it.
@@ -137,8 +161,8 @@ impl Search {
         }
     }
 
-    /// Searches `model` while `observer` watches. Also returns the model that the schedules' states
-    /// belong to: `model`, or what it had to [grow](Model::grow) into.
+    /// Searches `model` and reports to `observer`. Also returns the model that the schedules belong
+    /// to: `model`, or what it had to [grow](Model::grow) into.
     ///
     /// Panics if the search does not [suit](Search::suits) the model.
     pub fn run<M: Model>(&self, model: M, observer: &dyn Observer) -> (Outcome, M) {
@@ -156,17 +180,29 @@ impl Search {
         self.pausing(checkpoints, |pauses| self.run_pausing(model, observer, Some(pauses)))
     }
 
+    /// Runs a search that pauses. What a checkpoint contains is checked where it is read, as far as
+    /// that is possible without repeating the search. If the search then does something that it
+    /// never does by itself, its checkpoint is refused: a panic, or an execution that cannot be
+    /// repeated, would be blamed on Preempt or on the program.
     fn pausing<R>(
         &self,
         checkpoints: Checkpoints<'_>,
-        run: impl FnOnce(&Pauses<'_>) -> R,
-    ) -> Result<R, Refusal> {
+        run: impl FnOnce(&Pauses<'_>) -> (Outcome, R),
+    ) -> Result<(Outcome, R), Refusal> {
         let pauses = Pauses::new(&self.asked, checkpoints)?;
-        let done = run(&pauses);
+        if !pauses.is_resuming() {
+            return Ok(run(&pauses));
+        }
+        let done = catch_unwind(AssertUnwindSafe(|| run(&pauses)));
+        let done = done.map_err(|panic| Refusal::from(Unusable::Misleads(message(&*panic))))?;
         if pauses.is_damaged() {
             return Err(Unusable::DoesNotFit.into());
         }
-        Ok(done)
+        let strange = |finding: &&Finding| finding.failure.kind == FailureKind::Nondeterminism;
+        match done.0.findings.iter().find(strange) {
+            Some(finding) => Err(Unusable::Misleads(finding.failure.message.clone()).into()),
+            None => Ok(done),
+        }
     }
 
     fn run_pausing<'a, M: Model>(
@@ -176,7 +212,7 @@ impl Search {
         pauses: Option<&'a Pauses<'a>>,
     ) -> (Outcome, M) {
         if let Err(refusal) = self.suits(&model) {
-            panic!("a search is only run on models that it suits: {refusal}");
+            panic!("Search::suits was not checked: {refusal}");
         }
         let model = self.prepared(model);
         let points = self.plan.strategy.points();
@@ -195,8 +231,8 @@ impl Search {
                     (self.clock(pauses), &mut restarts),
                     (|restarts| restarts.keep(pauses), |_, _| ()),
                     |plan, program, control| match plan.strategy.is_of_executions() {
-                        true => executions::explore(plan, program, control),
-                        false => states::explore(plan, &program.0, control),
+                        true => executions::explore_executions(plan, program, control),
+                        false => states::explore_states(plan, &program.0, control),
                     },
                 );
                 (outcome, model)
@@ -224,7 +260,7 @@ impl Search {
             (observer, None),
             (self.clock(None), &mut restarts),
             (|_| (), |_, _| ()),
-            executions::explore,
+            executions::explore_executions,
         )
     }
 
@@ -241,10 +277,12 @@ impl Search {
             // There is no layer that searches again with promoted variables.
             pauses.frame(0, |_| ());
             let mut restarts = Restarts::none(self.plan.jobs);
-            if let Some(saved) = pauses.read(|from| from.get::<(u32, usize)>()) {
+            let saved = pauses.read(|from| {
                 // The needs so far are part of what the program has learned.
-                (restarts.count, restarts.jobs) = saved;
-            }
+                let (count, jobs) = from.get()?;
+                Restarts { needs: Vec::new(), count, jobs }.fitting(self.plan.jobs)
+            });
+            restarts = saved.unwrap_or(restarts);
             let keep = |restarts: &Restarts<P::Need>| {
                 pauses.frame(1, |to| to.put(&(restarts.count, restarts.jobs)));
             };
@@ -253,7 +291,7 @@ impl Search {
                 (observer, Some(pauses)),
                 (clock, &mut restarts),
                 (keep, P::save),
-                executions::explore,
+                executions::explore_executions,
             )
         })
     }
@@ -276,8 +314,8 @@ impl Search {
         }
     }
 
-    /// Searches, again and again until the program has the room that its runs need. Calls `keep`
-    /// before each attempt, and `learned` for every checkpoint.
+    /// Searches, and restarts as long as a run of the program has a new need. Calls `keep` before
+    /// each attempt, and `learned` for every checkpoint.
     pub(crate) fn drive<'a, P: Program>(
         &self,
         mut program: P,
@@ -291,7 +329,8 @@ impl Search {
             let plan = ResolvedPlan { jobs: restarts.jobs, ..self.plan };
             let learned = |to: &mut Writer<'_>| learned(&program, to);
             let control = SearchControl::new(plan.limits, observer, clock, restarts.count)
-                .pausing(pauses, &learned);
+                .pausing(pauses, &learned)
+                .spilling(self.spill.as_deref());
             let mut explored = explore(&plan, &program, &control);
             let stop = match control.reason() {
                 Some(Stop::Restart(need)) if restarts.needs.last() != Some(&need) => {
@@ -308,14 +347,14 @@ impl Search {
                         }
                     }
                 }
-                // One worker may find something before it reaches the step with the need.
+                // A single worker may find something before it reaches the step with the need.
                 Some(Stop::Restart(_)) if plan.jobs > 1 && plan.strategy.is_of_executions() => {
                     restarts.jobs = 1;
                     restarts.count += 1;
                     continue;
                 }
                 // The same need again: growing did not help.
-                Some(Stop::Restart(_)) => Some(Stop::Limit(Limit::Memory)),
+                Some(Stop::Restart(_)) => Some(Stop::Limit(Limit::Size)),
                 stop => stop,
             };
             if let Some(need) = self.need_of_replays(&program, &explored)
@@ -353,7 +392,8 @@ impl Search {
             .map(|(failure, schedule)| self.confirm(program, failure, schedule))
             .collect();
         shrink::shrink(program, &self.plan, &mut findings, observer);
-        // `covered`: everything that was asked for, which a bound or a number of runs may restrict.
+        // `covered`: everything that the plan asks for, which a bound or a number of runs may
+        // restrict.
         let exact =
             !matches!(explored.omission, Omission::Bits { .. }) && self.plan.strategy.is_sound();
         let covered = stop.is_none() && exact;
@@ -382,9 +422,11 @@ impl Search {
             growth: explored.growth,
             omission: explored.omission,
             strategy: self.plan.strategy,
+            memory: self.plan.memory,
             elapsed,
             store_bytes: explored.store_bytes,
             frontier_bytes: explored.frontier_bytes,
+            spilled_bytes: explored.spilled_bytes,
             restarts,
             promoted: Vec::new(),
             assumptions: Vec::new(),
@@ -400,7 +442,8 @@ impl Search {
             }
             _ => false,
         };
-        // An interrupt asks for no outcome, and a limit of depth cuts executions within the bound.
+        // After an interrupt no outcome is expected, and a limit of depth cuts executions within
+        // the bound.
         continues
             && matches!(
                 stop,
@@ -430,14 +473,14 @@ impl Search {
         match program.start().and_then(Cursor::over) {
             Ok(cursor) if self.plan.strategy.is_fair() => cursor.fair(),
             Ok(cursor) => cursor,
-            Err(need) => panic!("a program that was searched can begin: {need:?}"),
+            Err(need) => panic!("a program that was searched can start: {need:?}"),
         }
     }
 
     /// The schedule without the steps that fail before its last, if it ends in the same failure
-    /// without them. A search that keeps going lets other threads go on after a failure. Where the
-    /// failing step has changed nothing (over models it never does), they could have done the same
-    /// without it: so every failure is the first of some execution, and this is its schedule,
+    /// without them. In a search that keeps going, other threads continue after a failure. Where
+    /// the failing step has changed nothing (over models it never does), they could have done the
+    /// same without it: so every failure is the first of some execution, and this is its schedule,
     /// unless that has more preemptions.
     fn without_other_failures<P: Program>(
         &self,

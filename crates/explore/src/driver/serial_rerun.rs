@@ -1,19 +1,19 @@
 //! Repeats a search of several workers with one worker, where their outcome would differ.
 //!
-//! Which of several workers reaches a state or a failure first depends on their speed. Where this
-//! would show in the outcome, one worker searches again, in its own order:
+//! Which of several workers reaches a state or a failure first depends on their speed. Where the
+//! outcome would depend on this, one worker searches again, in its own order:
 //!
-//! - A search that ends at its first finding: everything again, up to the finding that one worker
-//!   meets first.
+//! - A search that ends at its first finding: everything again, up to the first finding of one
+//!   worker.
 //! - Threads that spin in a search that compares happens-before graphs: everything again. This
 //!   shows early, if at all.
-//! - Schedules of findings where only the first way to a state or a graph is taken: the counts are
-//!   right, the schedules are looked for again. Level by level each failure has its best schedule
-//!   in the first level that shows it, so that the last such level is the last one that is
-//!   searched.
+//! - Schedules of findings where only the first path to a state or a graph is taken: the counts are
+//!   right, and only the schedules are searched for again. In a search by levels, each failure has
+//!   its best schedule in the first level that shows it, so the second search ends with the last
+//!   such level.
 //!
 //! **Cost.** At most the time of a search by one worker, after that of several. A search that finds
-//! nothing costs nothing more. The outcome says how long it took, and [`Plan::first`] asks for the
+//! nothing has no extra cost. The outcome says how long it took, and [`Plan::first`] asks for the
 //! finding of the several workers instead.
 //!
 //! If a limit ends the second search first, what the first one has found is reported: a finding is
@@ -31,19 +31,19 @@ use crate::engine::explored::Explored;
 use crate::plan::strategy::{ExecutionSearch, Strategy};
 use crate::plan::{Cache, ResolvedPlan};
 
-/// What several workers have seen.
-struct First {
+/// The result of several workers.
+struct ParallelResult {
     explored: Explored,
-    /// The most preemptions that the schedule of a failure has.
-    most: Option<u32>,
-    /// Whether one has to search all of it again.
-    alone: bool,
+    /// The most preemptions of any failing schedule.
+    most_preemptions: Option<u32>,
+    /// Whether one worker has to search everything again.
+    rerun_all: bool,
 }
 
-save_fields!(First { explored, most, alone });
+save_fields!(ParallelResult { explored, most_preemptions, rerun_all });
 
-/// Where in checkpoints it stands what several workers have seen, once one searches again.
-fn frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&First>) {
+/// Sets the frame of checkpoints: the result of several workers, once one worker searches again.
+fn set_frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&ParallelResult>) {
     if let Some(pauses) = control.pauses() {
         pauses.frame(2, |to| {
             to.put(&first.is_some());
@@ -52,25 +52,29 @@ fn frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&First>) {
     }
 }
 
-/// Lets several workers search, and one again after them as far as it is necessary.
-pub(super) fn explore<P: Program>(
+/// Searches with several workers, and then again with one worker as far as necessary.
+pub(super) fn explore_with_rerun<P: Program>(
     plan: &ResolvedPlan,
     program: &P,
     control: &SearchControl<'_, P::Need>,
 ) -> Explored {
-    let first = control.resume_part(|from| from.get::<Option<First>>()).flatten();
-    frame(control, first.as_ref());
-    if first.as_ref().is_some_and(|first| first.alone) {
+    let first = control.resume_part(|from| from.get::<Option<ParallelResult>>()).flatten();
+    set_frame(control, first.as_ref());
+    if first.as_ref().is_some_and(|first| first.rerun_all) {
         control.stop(Stop::Rerun);
     }
     let first = first.unwrap_or_else(|| {
-        let (explored, most) = attempt(plan, program, control);
-        First { explored, most, alone: control.reason() == Some(Stop::Rerun) }
+        let (explored, most_preemptions) = attempt(plan, program, control);
+        ParallelResult {
+            explored,
+            most_preemptions,
+            rerun_all: control.reason() == Some(Stop::Rerun),
+        }
     });
     if plan.first && !first.explored.failures.is_empty() {
         return first_found(first.explored, control);
     }
-    let again = match (control.reason(), first.most, plan.strategy.executions()) {
+    let again = match (control.reason(), first.most_preemptions, plan.strategy.executions()) {
         (Some(Stop::Rerun), ..) | (None, Some(_), Some(ExecutionSearch::DfsHb { .. })) => {
             plan.strategy
         }
@@ -79,42 +83,42 @@ pub(super) fn explore<P: Program>(
             Some(most),
             Some(ExecutionSearch::Icb { cache: cache @ (Cache::State | Cache::Hb), .. }),
         ) => {
-            // Only schedules are looked for, and none is past this bound.
+            // Only schedules are searched for, and none is beyond this bound.
             let search = ExecutionSearch::Icb { cache, bound: Some(most), past_bound: None };
             Strategy::Executions { search, points: plan.strategy.points() }
         }
         _ => return first.explored,
     };
-    frame(control, Some(&first));
-    let First { mut explored, alone, .. } = first;
-    let (anew, started) = (control.anew(), Instant::now());
-    let alone_plan = ResolvedPlan { jobs: 1, strategy: again, ..*plan };
-    let (mut again, _) = attempt(&alone_plan, program, &anew);
+    set_frame(control, Some(&first));
+    let ParallelResult { mut explored, rerun_all, .. } = first;
+    let (serial, started) = (control.restarted(), Instant::now());
+    let serial_plan = ResolvedPlan { jobs: 1, strategy: again, ..*plan };
+    let (mut again, _) = attempt(&serial_plan, program, &serial);
     let rerun = Some(started.elapsed());
-    if alone {
+    if rerun_all {
         if again.failures.is_empty() {
             again.failures = explored.failures;
         }
-        control.follow(&anew);
+        control.adopt_reason(&serial);
         return Explored { rerun, ..again };
     }
-    if anew.reason().is_none() {
+    if serial.reason().is_none() {
         explored.failures = again.failures;
     }
     Explored { rerun, ..explored }
 }
 
-/// What several workers have seen up to the finding at which they stopped. Others may have found
-/// something else before they noticed.
+/// The result of several workers up to the first finding. Other workers may have found something
+/// else before they noticed that the search was stopped.
 fn first_found<N: Copy + PartialEq>(
     mut explored: Explored,
     control: &SearchControl<'_, N>,
 ) -> Explored {
     explored.failures.truncate(1);
     if control.reason() == Some(Stop::Rerun) {
-        let ended = control.anew();
+        let ended = control.restarted();
         ended.stop(Stop::Finding);
-        control.follow(&ended);
+        control.adopt_reason(&ended);
     }
     explored
 }

@@ -5,22 +5,22 @@ use preempt_system::Model;
 use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
-use crate::engine::store;
-use crate::order::{bfs, dfs, retrace};
-use crate::plan::ResolvedPlan;
+use crate::engine::{memory, store};
+use crate::order::{bfs, dfs, retrace, sorted};
 use crate::plan::coverage::Limit;
 use crate::plan::strategy::{StateOrder, Strategy};
+use crate::plan::{ResolvedPlan, StoreKind};
 use crate::reduce::{cartesian, cpc};
 
 /// Searches the states of `model` as `plan` says. [`SearchControl::reason`] says afterwards what
 /// stopped the search, if anything did.
-pub(crate) fn explore<M: Model>(
+pub(crate) fn explore_states<M: Model>(
     plan: &ResolvedPlan,
     model: &M,
     control: &SearchControl,
 ) -> Explored {
     if let Strategy::Transactions(transactions) = plan.strategy {
-        return cpc::explore(plan, transactions, model, control);
+        return cpc::explore_transactions(plan, transactions, model, control);
     }
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
@@ -39,13 +39,17 @@ fn explore_words<M: Model, const W: usize>(
     control: &SearchControl,
 ) -> Explored {
     let mut explored = Explored::default();
+    if plan.strategy.store() == StoreKind::Sorted {
+        sorted::search::<M, W>(plan, model, control, &mut explored);
+        return explored;
+    }
     let Ok(store) = store::build(plan.strategy.store(), model.shape().words, plan.jobs) else {
         control.stop(Stop::Limit(Limit::Memory));
         return explored;
     };
     let order = match plan.strategy {
         Strategy::Cartesian { reading, .. } => {
-            cartesian::explore(plan, model, control, reading, store, &mut explored);
+            cartesian::explore_vectors(plan, model, control, reading, store, &mut explored);
             return explored;
         }
         Strategy::States { order, .. } => order,
@@ -54,8 +58,13 @@ fn explore_words<M: Model, const W: usize>(
     match order {
         StateOrder::BreadthFirst => {
             let classes = bfs::search::<M, W>(plan, model, control, &*store, &mut explored);
+            if control.spill.is_some() && control.reason() == Some(Stop::Limit(Limit::Memory)) {
+                drop(store);
+                return continue_in_files::<M, W>(plan, model, control);
+            }
             if !classes.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_))) {
-                // The paths are searched for with a new store: this one makes room for it.
+                // The paths are searched for with a new store, so the memory of this one is freed
+                // first.
                 (explored.store_bytes, explored.omission) =
                     (store.bytes(), store.omission(explored.seen.states));
                 drop(store);
@@ -68,5 +77,22 @@ fn explore_words<M: Model, const W: usize>(
     }
     (explored.store_bytes, explored.omission) =
         (store.bytes(), store.omission(explored.seen.states));
+    explored
+}
+
+/// Searches again from the beginning, with sorted runs in memory and in files: the table of the
+/// first attempt has filled the memory. Starting again costs at most the time that it took to fill
+/// it, and needs no second way to make runs.
+fn continue_in_files<M: Model, const W: usize>(
+    plan: &ResolvedPlan,
+    model: &M,
+    control: &SearchControl,
+) -> Explored {
+    memory::release_free_blocks();
+    let mut explored = Explored::default();
+    let again = control.restarted();
+    let plan = ResolvedPlan { strategy: plan.strategy.with_store(StoreKind::Sorted), ..*plan };
+    sorted::search::<M, W>(&plan, model, &again, &mut explored);
+    control.adopt_reason(&again);
     explored
 }

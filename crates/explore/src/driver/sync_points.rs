@@ -1,10 +1,11 @@
-//! Searches with points at synchronisation only: what becomes of the races that they find.
+//! Searches with points at synchronisation only: names the accesses of the races that they find,
+//! and continues after races.
 //!
 //! A race is found in an execution of coarse steps. Its two accesses are looked up in the same
-//! execution step by step, so that they can be named. Behind a race nothing is guaranteed
-//! ([`points`](crate::engine::points)), so a search that shall [go on](crate::Plan::promote) begins
-//! anew with the variable promoted to a synchronisation variable, at whose accesses threads are
-//! switched, and so on until no race is left. What it then covers, it covers.
+//! execution of fine steps, so that they can be named. After a race nothing is guaranteed
+//! ([`points`](crate::engine::points)), so a search that is to [continue](crate::Plan::promote)
+//! starts again with the variable promoted to a synchronisation variable, at whose accesses threads
+//! are switched, and so on until no race is left. The guarantee is that of the last search.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +17,13 @@ use crate::driver::search::{Restarts, Search};
 use crate::driver::shrink;
 use crate::engine::checkpoint::Pauses;
 use crate::engine::cursor::Cursor;
-use crate::engine::model::ModelProgram;
+use crate::engine::model::{ModelExecution, ModelProgram};
 use crate::engine::observer::Observer;
 use crate::engine::points::SyncPoints;
 use crate::engine::race;
 
-/// The frame of a search that goes on after races: those of the searches before it, and the
-/// variables that are synchronisation now.
+/// The frame of a search that continues after races: the races of the searches before it, and the
+/// promoted variables.
 type Raced = (Vec<Finding>, Vec<Location>);
 
 impl Search {
@@ -32,7 +33,7 @@ impl Search {
         model: M,
         (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
     ) -> (Outcome, M) {
-        // It runs on when the search begins anew.
+        // One clock for all restarts.
         let clock = self.clock(pauses);
         let mut coarse = SyncPoints::of(model);
         let (mut races, mut restarts) = (Vec::new(), Restarts::none(self.resolved().jobs));
@@ -41,8 +42,7 @@ impl Search {
         {
             (races, coarse) = (found, coarse.promote(raced));
         }
-        // Steps are counted as they are reported: each schedule is refined before a simpler one is
-        // looked for.
+        // Steps are counted as they are reported, so each schedule is refined before it is shrunk.
         let as_found = self.without_shrinking();
         loop {
             if let Some(pauses) = pauses {
@@ -52,12 +52,19 @@ impl Search {
             }
             let mut program = ModelProgram(coarse);
             restarts.resume(self.resolved(), pauses, &mut program);
+            // Races of a checkpoint are reported without being found again.
+            if let Some(pauses) = pauses
+                && pauses.is_resuming()
+                && !races.iter().all(|race| is_race(&program.0, race))
+            {
+                pauses.refuse();
+            }
             let (mut outcome, program) = as_found.drive(
                 program,
                 (observer, pauses),
                 (clock, &mut restarts),
                 (|restarts| restarts.keep(pauses), |_, _| ()),
-                executions::explore,
+                executions::explore_executions,
             );
             let lengths = outcome
                 .findings
@@ -93,18 +100,37 @@ impl Search {
     }
 }
 
-/// Names the two accesses of a race; says what they are accesses to.
-fn name<M: Model>(coarse: &SyncPoints<M>, finding: &mut Finding) -> Option<Location> {
-    let mut cursor = Cursor::new(coarse.fine()).ok()?;
+/// Whether the execution of a finding has a race on the variable that the finding names. Variables
+/// that were promoted since count as plain.
+fn is_race<M: Model>(coarse: &SyncPoints<M>, finding: &Finding) -> bool {
+    let fine = coarse.fine();
+    let Some(cursor) = follow(fine, finding) else { return false };
+    finding.failure.kind == FailureKind::Race
+        && race::all(&cursor, |location| fine.location_kind(location)).into_iter().any(|race| {
+            let name = format!("`{}`", fine.location_name(race.location));
+            finding.failure.message.contains(&name)
+        })
+}
+
+/// The execution of a finding, if it can be executed.
+fn follow<'m, M: Model>(fine: &'m M, finding: &Finding) -> Option<Cursor<ModelExecution<'m, M>>> {
+    let mut cursor = Cursor::new(fine).ok()?;
     for &choice in finding.schedule.steps() {
-        cursor.step(choice).ok()?;
+        let can = choice.thread.index() < cursor.threads() && cursor.can(choice);
+        can.then(|| cursor.step(choice))?.ok()?;
     }
+    Some(cursor)
+}
+
+/// Names the two accesses of a race and returns their location.
+fn name<M: Model>(coarse: &SyncPoints<M>, finding: &mut Finding) -> Option<Location> {
+    let cursor = follow(coarse.fine(), finding)?;
     let race = race::at(&cursor, |location| coarse.location_kind(location))?;
     finding.failure = race::failure(&cursor, race);
     Some(race.location)
 }
 
-/// The outcome of the last search together with the races of those before it.
+/// The outcome of the last search together with the races of the searches before it.
 fn finish<M: Model>(
     mut outcome: Outcome,
     races: Vec<Finding>,

@@ -2,9 +2,9 @@
 //!
 //! A step from a state is covered if it was taken with no more preemptions than now. Comparing the
 //! numbers of preemptions is what makes a table sound under a bound: a plain set of visited states,
-//! filled depth first, takes a state that was reached with the last preemption for explored, and
-//! loses what a cheaper way to it could still do. Level by level the number never falls, and the
-//! table is as good as a set.
+//! filled depth first, treats a state that was reached with the last preemption as explored, and
+//! loses what a path to it with fewer preemptions could still reach. A search that explores level
+//! by level never lowers the number, so for it the table is as good as a set.
 
 use preempt_system::{Choice, System};
 
@@ -37,11 +37,13 @@ impl Table {
                 cursor
                     .system()
                     .words()
-                    .expect("Plan::suits: states are compared where they are known"),
+                    .expect("Plan::suits: states are compared only if the system has them"),
             ),
             Cache::Hb => {
-                let graph = cursor.graph().expect("the cursor of a search with this table records");
-                let graph: Name = graph.fingerprint().into();
+                let graph: Name = cursor
+                    .name()
+                    .expect("a search with this table records happens-before graphs")
+                    .into();
                 match cursor.system().announced() {
                     0 => graph,
                     announced => graph.and(announced),
@@ -56,13 +58,13 @@ impl Table {
         step.and_then(|step| self.least.get(step)).is_some_and(|least| least <= preemptions)
     }
 
-    /// Whether a step is to be taken with `preemptions`: it was not covered before, and is from now
-    /// on. Of several workers that reach a step with equally many, exactly one gets `true`.
+    /// Claims a step with `preemptions`. Returns whether it was not covered before; from now on it
+    /// is. Of several workers that claim a step with the same number, exactly one gets `true`.
     pub(crate) fn take(&self, step: Option<Name>, preemptions: u32) -> bool {
         step.is_none_or(|step| self.least.lower(step, preemptions))
     }
 
-    /// The share of its memory that falls on one worker.
+    /// The bytes of the table divided by the number of workers.
     pub(crate) fn bytes(&self) -> usize {
         self.least.bytes() / self.workers
     }

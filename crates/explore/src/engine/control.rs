@@ -3,6 +3,7 @@
 //! Counters are atomics with relaxed ordering: they are only summed and compared with limits. A
 //! limit may therefore be passed by what the workers do between two polls.
 
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
@@ -52,6 +53,8 @@ pub(crate) struct SearchControl<'a, N = Capacity> {
     /// The only error that counts, if not all of them do.
     sought: Option<Sought<'a>>,
     pauses: Option<&'a Pauses<'a>>,
+    /// The directory for states that do not fit into memory.
+    pub(crate) spill: Option<&'a Path>,
     /// Writes what the program has learned.
     learned: Learned<'a>,
     pausing: AtomicBool,
@@ -88,7 +91,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         clock: Clock,
         restarts: u32,
     ) -> SearchControl<'a, N> {
-        observer.follower().into_iter().for_each(Follower::anew);
+        observer.follower().into_iter().for_each(Follower::restart);
         SearchControl {
             limits,
             observer,
@@ -96,6 +99,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
             restarts,
             sought: None,
             pauses: None,
+            spill: None,
             learned: &|_| (),
             pausing: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
@@ -131,11 +135,11 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.estimator().begin(round);
     }
 
-    /// Records `executions` that covered `weight` of the tree and deferred `queued` steps to the next
-    /// round.
+    /// Records `executions` that covered `weight` of the tree and deferred `queued` steps to the
+    /// next round.
     pub(crate) fn add_progress(&self, executions: u64, weight: f64, queued: u64) {
         self.reported_executions.fetch_add(executions, Relaxed);
-        self.estimator().note(executions, weight, queued);
+        self.estimator().record(executions, weight, queued);
     }
 
     fn estimator(&self) -> MutexGuard<'_, Estimator> {
@@ -143,16 +147,22 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     }
 
     /// A control without an observer.
-    pub(crate) fn unseen(limits: Limits) -> SearchControl<'static, N> {
+    pub(crate) fn unobserved(limits: Limits) -> SearchControl<'static, N> {
         SearchControl::new(limits, &Silent, Clock::after(Duration::ZERO), 0)
     }
 
-    /// A new control for the same search from the beginning. The time goes on.
-    pub(crate) fn anew(&self) -> SearchControl<'a, N> {
+    /// A new control for the same search from the beginning. Its clock continues.
+    pub(crate) fn restarted(&self) -> SearchControl<'a, N> {
         let sought = self.sought;
         let control = SearchControl::new(self.limits, self.observer, self.clock, self.restarts)
-            .pausing(self.pauses, self.learned);
+            .pausing(self.pauses, self.learned)
+            .spilling(self.spill);
         SearchControl { sought, ..control }
+    }
+
+    /// Writes states that do not fit into memory to files in this directory.
+    pub(crate) fn spilling(self, spill: Option<&'a Path>) -> SearchControl<'a, N> {
+        SearchControl { spill, ..self }
     }
 
     /// Ignores all other failures.
@@ -171,7 +181,12 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         pauses: Option<&'a Pauses<'a>>,
         learned: Learned<'a>,
     ) -> SearchControl<'a, N> {
-        SearchControl { pauses, learned, ..self }
+        let control = SearchControl { pauses, learned, ..self };
+        if pauses.is_some_and(Pauses::is_damaged) {
+            // What it finds would be discarded.
+            control.stop(Stop::Limit(Limit::Interrupt));
+        }
+        control
     }
 
     /// Ends the search. The first reason stays, except that a restart replaces all others: then the
@@ -188,9 +203,9 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.stopped.store(true, Relaxed);
     }
 
-    /// The search was repeated from the beginning: takes over the reason why that one ended.
-    pub(crate) fn follow(&self, again: &SearchControl<'_, N>) {
-        *lock(&self.reason) = again.reason();
+    /// Takes over the reason why `other`, a repetition of this search, ended.
+    pub(crate) fn adopt_reason(&self, other: &SearchControl<'_, N>) {
+        *lock(&self.reason) = other.reason();
     }
 
     /// Whether all workers have to end.
@@ -216,7 +231,7 @@ impl<'a, N: Copy> SearchControl<'a, N> {
     /// `states` states are discarded: the search starts again, although the model has not grown.
     pub(crate) fn discard_states(&self, states: u64) {
         self.states.fetch_sub(states, Relaxed);
-        self.follower().into_iter().for_each(Follower::anew);
+        self.follower().into_iter().for_each(Follower::restart);
     }
 
     /// Counts an execution that ended or was cut. Returns whether it is within the limit.
@@ -226,8 +241,8 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         most == u64::MAX || self.executions.fetch_add(1, Relaxed) < most
     }
 
-    /// Sets a limit of `most` executions, of which `taken` were taken before, unless there is a lower
-    /// limit. No worker may be running.
+    /// Sets a limit of `most` executions, of which `taken` were taken before, unless there is a
+    /// lower limit. No worker may be running.
     pub(crate) fn limit_executions(&self, taken: u64, most: u64) {
         if most < self.most_executions.load(Relaxed) {
             self.executions.store(taken, Relaxed);
@@ -270,8 +285,8 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         self.depth.fetch_max(depth, Relaxed);
     }
 
-    /// The steps or states between two polls: at most `most`, less if the keeper of checkpoints asks
-    /// for it.
+    /// The steps or states between two polls: at most `most`, less if the keeper of checkpoints
+    /// asks for it.
     pub(crate) fn poll_interval(&self, most: u64) -> u64 {
         self.pauses.map_or(most, |pauses| pauses.keeper().poll_interval().clamp(1, most))
     }
@@ -311,8 +326,8 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         rest.filter(|_| self.is_resumed())
     }
 
-    /// Reads a part of what was written. [`SaveInPlace::load_contents`](crate::codec::SaveInPlace) is to come first, [`SearchControl::is_resumed`]
-    /// last.
+    /// Reads a part of what was written. [`SaveInPlace::load_contents`](crate::codec::SaveInPlace)
+    /// must be called first, [`SearchControl::is_resumed`] last.
     pub(crate) fn resume_part<T>(
         &self,
         read: impl FnOnce(&mut Reader) -> Result<T, Damaged>,
@@ -424,7 +439,8 @@ pub(crate) struct PollTimer {
 const POLL_INTERVAL: u64 = 1 << 12;
 
 impl PollTimer {
-    /// A timer of a worker that has already expanded `expanded` states and taken `transitions` steps.
+    /// A timer of a worker that has already expanded `expanded` states and taken `transitions`
+    /// steps.
     pub(crate) fn new(control: &SearchControl, expanded: u64, transitions: u64) -> PollTimer {
         PollTimer { expanded, transitions, poll_interval: control.poll_interval(POLL_INTERVAL) }
     }
@@ -435,9 +451,16 @@ impl PollTimer {
         expanded - self.expanded >= self.poll_interval
     }
 
+    /// The poll is done. Returns the number of steps since the last one.
+    pub(crate) fn restart(&mut self, expanded: u64, transitions: u64) -> u64 {
+        let steps = transitions - self.transitions;
+        *self = PollTimer { expanded, transitions, ..*self };
+        steps
+    }
+
     /// Polls if it is due. `expanded` and `transitions` are the worker's totals.
     #[inline(always)]
-    pub(crate) fn remind(
+    pub(crate) fn poll_if_due(
         &mut self,
         expanded: u64,
         transitions: u64,
@@ -460,8 +483,7 @@ impl PollTimer {
         control: &SearchControl,
         store: &dyn Visited,
     ) {
-        control.poll(transitions - self.transitions, store);
-        *self = PollTimer { expanded, transitions, ..*self };
+        control.poll(self.restart(expanded, transitions), store);
     }
 }
 
@@ -492,7 +514,7 @@ mod tests {
     fn the_limit_of_memory_is_for_the_store_and_for_what_waits() {
         let limits = Limits { memory: Some(1000), ..Limits::default() };
         let stops = |waiting: usize, taken: usize, store: usize| {
-            let control: SearchControl<'_> = SearchControl::unseen(limits);
+            let control: SearchControl<'_> = SearchControl::unobserved(limits);
             control.add_waiting(1, waiting);
             control.remove_waiting(1, taken);
             control.poll_bytes(0, store);
@@ -500,6 +522,6 @@ mod tests {
         };
         assert!(!stops(0, 0, 1000) && !stops(600, 0, 400) && !stops(1000, 0, 0));
         assert!(stops(0, 0, 1001) && stops(601, 0, 400) && stops(1001, 0, 0));
-        assert!(!stops(2000, 1600, 600), "what was taken waits no more");
+        assert!(!stops(2000, 1600, 600), "taken states no longer wait");
     }
 }

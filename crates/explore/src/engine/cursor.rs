@@ -1,20 +1,21 @@
-//! An execution in progress: what every strategy sees that explores executions rather than states.
+//! An execution in progress: the interface of every strategy that explores executions rather than
+//! states.
 //!
-//! A cursor stands at the end of an execution. It knows the next step of each thread and whether the
+//! A cursor is at the end of an execution. It knows the next step of each thread and whether the
 //! thread is enabled, takes steps, and goes back to any earlier point. The
 //! [system](preempt_system::System) decides how to go back: by copies of states, or by executing
 //! again.
 //!
 //! The next step of a thread does not change while other threads take steps that are independent of
-//! it. So after a step the cursor asks only those threads again whose next step depends on it: asking
-//! is most of the cost of a step. An answer is written once and stays where it is until the execution
-//! goes back before it; steps and threads refer to it by its index.
+//! it. So after a step the cursor queries only those threads again whose next step depends on it,
+//! because queries are most of the cost of a step. An answer is written once and stays in place
+//! until the execution goes back before it; steps and threads refer to it by its index.
 
 mod forward;
 
 use preempt_system::{
-    Capacity, Choice, Failure, Footprint, HbGraph, Model, Pending, Preemptions, Schedule, Status,
-    System, ThreadId, ThreadSet,
+    Capacity, Choice, Failure, Fingerprint, Footprint, HbGraph, Model, Pending, Preemptions,
+    Schedule, Status, System, ThreadId, ThreadSet,
 };
 
 use smallvec::SmallVec;
@@ -24,7 +25,7 @@ use crate::engine::model::ModelExecution;
 /// The longest cycle of own steps by which a spinning thread is recognised.
 const LONGEST_ROUND: usize = 16;
 
-/// How far back its start is searched for, in steps of all threads.
+/// The most steps, of all threads, over which the start of such a cycle is searched for.
 const FARTHEST_ROUND: usize = 64;
 
 /// One step of the execution.
@@ -46,15 +47,16 @@ struct Taken {
 pub struct Cursor<S> {
     system: S,
     steps: Vec<Taken>,
-    /// Pending entries of the execution: one for each slot at its beginning, and one for each entry of
-    /// `undo`. Later elements are left over from executions that were taken back, and are
+    /// Pending entries of the execution: one for each slot at its beginning, and one for each entry
+    /// of `undo`. Later elements are left over from executions that were taken back, and are
     /// overwritten: their memory is reused.
     known: Vec<Pending>,
     /// For each slot, the index of its current entry in `known`.
     pending: Vec<u32>,
     /// The indices of entries that steps have replaced.
     undo: Vec<(ThreadId, u32)>,
-    /// The threads whose status is [`Status::Enabled`], [`Status::Spinning`], and [`Status::Vacant`].
+    /// The threads whose status is [`Status::Enabled`], [`Status::Spinning`], and
+    /// [`Status::Vacant`].
     ready: ThreadSet,
     held: ThreadSet,
     vacant: ThreadSet,
@@ -69,10 +71,10 @@ pub struct Cursor<S> {
     has_held: bool,
     /// The happens-before graph of the execution, if the cursor records it.
     graph: Option<HbGraph>,
-    /// Whether it [forgets](Cursor::forgetting) what lies behind it. Then `undo` is empty, and
-    /// `known` has two entries for each slot: one for the beginning, one for the present.
-    forgets: bool,
-    /// If it forgets, for each slot that was vacant the step that started its thread.
+    /// Whether it [keeps no past steps](Cursor::forward_only). Then `undo` is empty, and `known`
+    /// has two entries for each slot: one for the beginning, one for the present.
+    forward_only: bool,
+    /// For each slot that was vacant, the step that started its thread; only if `forward_only`.
     starts: Vec<u32>,
 }
 
@@ -106,10 +108,10 @@ impl<S: System> Cursor<S> {
             fair: false,
             has_held: false,
             graph: None,
-            forgets: false,
+            forward_only: false,
             starts: Vec::new(),
         };
-        (0..cursor.pending.len()).for_each(|slot| cursor.note_status(ThreadId::new(slot)));
+        (0..cursor.pending.len()).for_each(|slot| cursor.update_sets(ThreadId::new(slot)));
         cursor.enabled = cursor.count_enabled();
         Ok(cursor)
     }
@@ -127,9 +129,9 @@ impl<S: System> Cursor<S> {
         self.graph.get_or_insert_default();
     }
 
-    /// Holds back threads that spin, from now on: threads whose steps have led them back to where they
-    /// were, while others changed nothing that they read. They can only repeat these steps until
-    /// another thread does.
+    /// Holds back threads that spin, from now on: threads whose steps have led them back to where
+    /// they were, while others changed nothing that they read. They can only repeat these steps
+    /// until another thread does.
     pub fn fair(mut self) -> Self {
         self.fair = true;
         self
@@ -141,12 +143,19 @@ impl<S: System> Cursor<S> {
         self.graph.as_ref()
     }
 
+    /// The name of the execution: of its happens-before graph, or what the program
+    /// [says](System::name). `None` if the cursor does not [record](Cursor::recording).
+    pub fn name(&self) -> Option<Fingerprint> {
+        let graph = self.graph.as_ref()?;
+        Some(self.system.name().unwrap_or_else(|| graph.fingerprint()))
+    }
+
     /// The program.
     pub fn system(&self) -> &S {
         &self.system
     }
 
-    /// The program, to be asked about parts of the present execution.
+    /// The program, for queries about parts of the current execution.
     pub fn system_mut(&mut self) -> &mut S {
         &mut self.system
     }
@@ -182,8 +191,8 @@ impl<S: System> Cursor<S> {
         &self.known[self.pending[thread.index()] as usize]
     }
 
-    /// Whether the last step gave the thread another [next step](Cursor::pending) than it had before:
-    /// it was the thread's own, started it, or changed what it does or waits for.
+    /// Whether the last step gave the thread another [next step](Cursor::pending) than it had
+    /// before: it was the thread's own, started it, or changed what it does or waits for.
     pub(crate) fn has_changed(&self, thread: ThreadId) -> bool {
         let Some(last) = self.steps.last() else { return false };
         self.undo[last.undo as usize..].iter().any(|&(changed, _)| changed == thread)
@@ -198,7 +207,7 @@ impl<S: System> Cursor<S> {
     #[inline]
     fn nth(&self, choice: Choice) -> usize {
         let footprints = &self.pending(choice.thread).footprints[..];
-        // Most threads have one.
+        // Most threads have one alternative.
         if let [(alternative, _), ..] = footprints
             && *alternative == choice.alternative
         {
@@ -206,11 +215,11 @@ impl<S: System> Cursor<S> {
         }
         let found =
             footprints.iter().position(|&(alternative, _)| alternative == choice.alternative);
-        found.expect("only alternatives that exist are asked for")
+        found.expect("the alternative exists")
     }
 
-    /// Whether the execution runs forever from here although every thread gets its turns: all threads
-    /// that could move spin.
+    /// Whether the execution runs forever from here although every thread gets its turns: all
+    /// threads that could move spin.
     pub fn is_livelock(&self) -> bool {
         self.enabled.is_empty() && !self.held.is_empty() && !self.system.has_failed()
     }
@@ -226,6 +235,28 @@ impl<S: System> Cursor<S> {
     /// The preemptions so far, and the thread of the last step.
     pub fn preemptions(&self) -> Preemptions {
         self.preemptions
+    }
+
+    /// The number of preemptions and stale steps after `choice`, which can be taken now.
+    #[inline]
+    pub fn cost_with(&self, choice: Choice) -> u32 {
+        // Alternative 0 is never stale.
+        let stale =
+            choice.alternative != 0 && self.pending(choice.thread).is_stale(choice.alternative);
+        self.preemptions_with(choice.thread) + u32::from(stale)
+    }
+
+    /// The same for a step that could be taken where the execution had `len` steps.
+    pub(crate) fn cost_with_at(&self, len: usize, choice: Choice) -> u32 {
+        let preemptions = self.preemptions_with_at(len, choice.thread);
+        if choice.alternative == 0 {
+            return preemptions;
+        }
+        // The pending entry of a thread changes by its own steps at the latest. Another step may
+        // have changed its alternatives, but not from which number on they are stale.
+        let own = (len..self.steps.len()).find(|&at| self.choice(at).thread == choice.thread);
+        let pending = own.map_or_else(|| self.pending(choice.thread), |at| self.pending_before(at));
+        preemptions + u32::from(pending.is_stale(choice.alternative))
     }
 
     /// The number of preemptions after a step of `thread`.
@@ -262,8 +293,8 @@ impl<S: System> Cursor<S> {
         existing.iter().map(move |&(alternative, _)| Choice { thread, alternative })
     }
 
-    /// Whether a step can be taken: the thread is enabled or only held back, which a reduction that
-    /// reorders steps need not heed.
+    /// Whether a step can be taken: the thread is enabled, or only held back, which a reduction
+    /// that reorders steps may ignore.
     pub fn can(&self, choice: Choice) -> bool {
         let pending = self.pending(choice.thread);
         matches!(pending.status, Status::Enabled | Status::Spinning)
@@ -277,7 +308,7 @@ impl<S: System> Cursor<S> {
 
     /// The footprint of that step.
     pub fn taken(&self, at: usize) -> &Footprint {
-        debug_assert!(!self.forgets, "a cursor that forgets does not know what its steps touched");
+        debug_assert!(!self.forward_only, "a forward-only cursor does not keep footprints");
         let Taken { pending, nth, .. } = self.steps[at];
         &self.known[pending as usize].footprints[nth as usize].1
     }
@@ -285,10 +316,7 @@ impl<S: System> Cursor<S> {
     /// The pending entry of the thread before that step, with all its alternatives.
     #[inline]
     pub(crate) fn pending_before(&self, at: usize) -> &Pending {
-        debug_assert!(
-            !self.forgets,
-            "a cursor that forgets does not know what its steps could have been"
-        );
+        debug_assert!(!self.forward_only, "a forward-only cursor does not keep alternatives");
         &self.known[self.steps[at].pending as usize]
     }
 
@@ -302,12 +330,12 @@ impl<S: System> Cursor<S> {
         Schedule::new(self.steps.iter().map(|step| step.choice).collect())
     }
 
-    /// Takes a step of an enabled thread. If it fails the thread has gone wrong; the others may go
-    /// on.
+    /// Takes a step of an enabled thread. If it fails, the thread takes no further step; the others
+    /// may continue.
     #[inline]
     pub fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
-        debug_assert!(self.can(choice), "only threads step that can");
-        if self.forgets { self.step_forward(choice) } else { self.step_and_keep(choice) }
+        debug_assert!(self.can(choice), "only a thread that can step is stepped");
+        if self.forward_only { self.step_forward(choice) } else { self.step_and_keep(choice) }
     }
 
     /// Takes a step such that it can be taken back.
@@ -319,19 +347,23 @@ impl<S: System> Cursor<S> {
         self.forced = self.forced_after(choice);
         let preemptions = self.preemptions;
         self.preemptions.step(choice.thread, before);
+        if choice.alternative != 0 && self.known[taken as usize].is_stale(choice.alternative) {
+            self.preemptions.stale_step();
+        }
         let undo = self.undo.len() as u32;
         let new = self.ask(choice.thread)?;
         if self.fair {
-            self.hold(new, choice);
+            self.hold_if_spinning(new, choice);
         }
         // The thread that stepped always gets a new pending entry, even an equal one: it is
         // another step.
         self.replace(choice.thread, new);
-        for thread in self.unsettled(choice.thread).without(choice.thread).iter() {
+        for thread in self.possibly_affected(choice.thread).without(choice.thread).iter() {
             let (old, footprint) =
                 (self.pending(thread), &self.known[taken as usize].footprints[nth].1);
-            // A failure may be the end of all threads: that of a process is.
+            // A failure may end all threads, for example that of a process.
             let affected = failure.is_some()
+                || self.system.affects_all()
                 || old.status == Status::Vacant
                 || old.footprints.iter().any(|(_, theirs)| theirs.depends(footprint));
             if affected {
@@ -341,6 +373,7 @@ impl<S: System> Cursor<S> {
                 }
             }
         }
+        debug_assert!(self.are_unaffected(choice.thread)?, "an unaffected thread has changed");
         self.enabled = self.count_enabled();
         if let Some(graph) = &mut self.graph {
             let footprint = &self.known[taken as usize].footprints[nth].1;
@@ -368,7 +401,7 @@ impl<S: System> Cursor<S> {
         let old = std::mem::replace(&mut self.pending[thread.index()], new as u32);
         self.undo.push((thread, old));
         if self.known[old as usize].status != self.known[new].status {
-            self.note_status(thread);
+            self.update_sets(thread);
         }
     }
 
@@ -384,13 +417,27 @@ impl<S: System> Cursor<S> {
 
     /// The threads whose next step may have changed by a step of `moved`.
     #[inline]
-    fn unsettled(&self, moved: ThreadId) -> ThreadSet {
+    fn possibly_affected(&self, moved: ThreadId) -> ThreadSet {
         let settled = self.system.unaffected().without(moved);
         ThreadSet::from_bits(ThreadSet::first(self.pending.len()).bits() & !settled.bits())
     }
 
-    /// Asks for the next step of a thread. The answer is written after the entries in use; it stays
-    /// if `undo` gets longer.
+    /// Whether the threads that need not be queried after a step of `moved` would answer as before.
+    fn are_unaffected(&mut self, moved: ThreadId) -> Result<bool, S::Need> {
+        let settled = self.system.unaffected().without(moved).bits();
+        let all = ThreadSet::first(self.pending.len()).bits();
+        for thread in ThreadSet::from_bits(settled & all).iter() {
+            let mut now = Pending::vacant();
+            self.system.ask(thread, &mut now)?;
+            if now != *self.pending(thread) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Queries the next step of a thread. The answer is written after the entries in use, and is
+    /// kept if `undo` gets longer.
     #[inline]
     fn ask(&mut self, thread: ThreadId) -> Result<usize, S::Need> {
         let new = self.pending.len() + self.undo.len();
@@ -407,7 +454,7 @@ impl<S: System> Cursor<S> {
         if self.graph.as_ref().is_some_and(|graph| graph.clock(thread).is_some()) {
             return None;
         }
-        if self.forgets {
+        if self.forward_only {
             return Some(self.starts[thread.index()] as usize).filter(|&at| at < self.len());
         }
         let was_vacant = |&old: &u32| self.known[old as usize].status == Status::Vacant;
@@ -418,8 +465,8 @@ impl<S: System> Cursor<S> {
 
     /// Goes back to where the execution had `len` steps.
     pub fn rewind(&mut self, len: usize) {
-        if self.forgets {
-            assert!(len == 0, "a cursor that forgets goes back to the beginning only");
+        if self.forward_only {
+            assert!(len == 0, "a forward-only cursor goes back only to the beginning");
             return self.rewind_all();
         }
         if let Some(graph) = &mut self.graph {
@@ -435,12 +482,11 @@ impl<S: System> Cursor<S> {
         (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
         let mut changed = ThreadSet::EMPTY;
         while self.undo.len() > undo as usize {
-            let (thread, old) =
-                self.undo.pop().expect("there are more changes than before the step");
+            let (thread, old) = self.undo.pop().expect("the step has made changes");
             self.pending[thread.index()] = old;
             changed.insert(thread);
         }
-        changed.iter().for_each(|thread| self.note_status(thread));
+        changed.iter().for_each(|thread| self.update_sets(thread));
     }
 
     /// Checks the invariants in the current state.
@@ -448,10 +494,10 @@ impl<S: System> Cursor<S> {
         self.system.invariant()
     }
 
-    /// Holds back the thread of the step just taken if its last steps are a cycle: they lead back to
-    /// where it was, and are independent of the steps of other threads between them. `next` is the
-    /// index of its pending entry.
-    fn hold(&mut self, next: usize, choice: Choice) {
+    /// Holds back the thread of the step just taken if its last steps are a cycle: they lead back
+    /// to where it was, and are independent of the steps of other threads between them. `next` is
+    /// the index of its pending entry.
+    fn hold_if_spinning(&mut self, next: usize, choice: Choice) {
         // A system without comparable states reports itself which threads spin.
         if self.known[next].status != Status::Enabled || self.system.words().is_none() {
             return;
@@ -488,22 +534,22 @@ impl<S: System> Cursor<S> {
 
     /// Updates the sets of threads by the status of `thread`.
     #[inline]
-    fn note_status(&mut self, thread: ThreadId) {
+    fn update_sets(&mut self, thread: ThreadId) {
         let status = self.pending(thread).status;
         let noted = |set: ThreadSet, of: Status| {
             if status == of { set.with(thread) } else { set.without(thread) }
         };
         self.ready = noted(self.ready, Status::Enabled);
         self.held = noted(self.held, Status::Spinning);
-        // Also if the system itself reports that the thread spins.
+        // This includes systems that report themselves that the thread spins.
         self.has_held |= status == Status::Spinning;
         self.vacant = noted(self.vacant, Status::Vacant);
     }
 
     /// The threads that can move: none if the execution is [cut](System::is_cut). A search that
-    /// keeps going after failures would otherwise follow an endless execution forever. If all threads
-    /// are held back, they get their turns one after the other, until every one has had
-    /// [`System::livelock_rounds`] turns in vain.
+    /// keeps going after failures would otherwise follow an endless execution forever. If all
+    /// threads are held back, they get turns one after the other, until each has had
+    /// [`System::livelock_rounds`] turns without effect.
     #[inline]
     fn count_enabled(&self) -> ThreadSet {
         if self.system.is_cut() {

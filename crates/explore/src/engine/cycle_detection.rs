@@ -3,8 +3,8 @@
 //! A reduction over executions compares no states and does not hold back threads that spin, so it
 //! would follow such an execution forever; the search stops instead. From 1,024 steps on, the state
 //! after each power of two steps is kept and every later state is compared with it (Brent's
-//! algorithm). A cycle is found at the latest when the execution is twice as long as the path to it,
-//! or as the cycle itself.
+//! algorithm). A cycle is found at the latest when the execution is twice as long as the path to
+//! it, or as the cycle itself.
 
 use preempt_system::System;
 
@@ -12,7 +12,7 @@ use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::plan::ResolvedPlan;
 
-/// The shortest execution that is checked.
+/// The number of steps from which on an execution is checked.
 const LONG: usize = 1 << 10;
 
 /// The kept state of the current execution.

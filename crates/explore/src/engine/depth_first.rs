@@ -1,9 +1,9 @@
 //! The depth-first loop of all systematic searches over executions: take the next step, report it,
-//! and look at where it led.
+//! and process the state that it leads to.
 //!
 //! A search decides what the next step is, which includes going back. There are two kinds:
-//! [`Tree`](crate::engine::tree::Tree) opens all steps of a state and shares them with other workers;
-//! a reduction opens few and adds others while it explores the subtrees.
+//! [`Tree`](crate::engine::tree::Tree) opens all steps of a state and shares them with other
+//! workers; a reduction opens few and adds others while it explores the subtrees.
 
 use preempt_system::{Choice, System};
 
@@ -23,7 +23,7 @@ pub(crate) trait DepthFirst<S: System, F: Follow<S>, V: Visitor<S>> {
     /// The step was taken, and will be reported.
     fn taken(&mut self, at: &F, visitor: &mut V);
 
-    /// Looks at where the step led.
+    /// Processes the state that the step led to.
     fn arrive(
         &mut self,
         at: &mut F,

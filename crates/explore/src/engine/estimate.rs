@@ -1,42 +1,42 @@
 //! Estimates of the remaining executions of a tree, from the part that was explored.
 //!
-//! **Paper.** Knuth, "Estimating the efficiency of backtrack programs" (1975), weighs a way through
-//! a tree by the branches that it passes; Kilby, Slaney, Thiébaux and Walsh, "Estimating search
-//! tree size" (2006), do so along a depth-first search instead of random ways. The weights for
-//! bounded trees are ours.
+//! **Paper.** Knuth, "Estimating the efficiency of backtrack programs" (1975), weighs a path
+//! through a tree by the branches that it passes; Kilby, Slaney, Thiébaux and Walsh, "Estimating
+//! search tree size" (2006), do so along a depth-first search instead of random paths. The weights
+//! for bounded trees are ours.
 //!
-//! **Guarantees.** None: the shape of the unexplored part is not known. If all branches
-//! of a place are equally large, the estimate is exact at any time. On interleavings of threads of
-//! equal length it is within a factor of 3 once a hundredth of the tree was seen, and within a
-//! quarter once a tenth was; within a bound on preemptions within a factor of 10, and of 2. Where
-//! the first branches are the smallest or the largest it is worse: threads of 5 and of 20 steps are
-//! taken for too few by a factor of 15, and of 3; those of 20 and of 5 for too many by a factor of
-//! 150, and of 60. `tests/suite/estimates.rs` has the trees, and how often the spread contains the
+//! **Guarantees.** None: the shape of the unexplored part is not known. If all branches of a node
+//! are equally large, the estimate is exact at any time. On interleavings of threads of equal
+//! length it is within a factor of 3 once a hundredth of the tree was seen, and within a quarter
+//! once a tenth was; within a bound on preemptions within a factor of 10, and of 2. Where the first
+//! branches are the smallest or the largest it is worse: for threads of 5 and of 20 steps it is too
+//! low by a factor of 15, and of 3; for threads of 20 and of 5 steps too high by a factor of 150,
+//! and of 60. `tests/suite/estimates.rs` has the trees, and how often the spread contains the
 //! truth.
 //!
-//! **Map.** The weight of a place → [`Share`]; the sum of the weights of the leaves that were seen
-//! → `weight`; its ratio to their number → [`Estimator::total`].
+//! **Map.** The weight of a node → [`Share`]; the sum of the weights of the leaves that were seen →
+//! `weight`; its ratio to their number → [`Estimator::total`].
 //!
 //! **Deviations.**
 //!
 //! 1. Within a bound a branch that costs a preemption has fewer executions than one that costs
 //!    none. Its weight is less in the ratio that Theorem 1 of icb suggests: with r preemptions left
-//!    and L steps to go there are about Σ C(L, i)·(n - 1)ⁱ, i ≤ r, ways.
+//!    and L steps to go there are about Σ C(L, i)·(n - 1)ⁱ, i ≤ r, interleavings.
 //! 2. The spread is not a variance: successive estimates of one walk depend on each other. It is
 //!    how much the estimate has changed while the number of executions grew by [`WINDOW`], to the
 //!    power [`CAUTION`].
-//! 3. The items of a level of icb are branches of one place.
+//! 3. The items of a level of icb are branches of one node.
 //!
 //! **Cost.** 24 bytes for each step of the present execution, and a division for each step.
 
 use crate::codec::{save_fields, save_variants};
 
-/// The part of a tree below a place, as a share of the whole.
+/// The part of a tree below one node, as a share of the whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// The weight of the place.
+    /// The weight of the node, as a share of the whole tree.
     weight: f64,
-    /// The sum of what its branches weigh against each other.
+    /// The sum of the relative weights of its branches.
     branches: f64,
     /// The steps that are expected to follow.
     steps: u32,
@@ -55,18 +55,18 @@ pub fn branch(preemptions: u32, steps: u32, threads: usize) -> f64 {
 }
 
 impl Share {
-    /// The share of a place that weighs `weight`, whose branches weigh `branches` together when
-    /// `steps` are expected to follow.
+    /// A node of weight `weight`, whose branches weigh `branches` together when `steps` are
+    /// expected to follow.
     pub fn new(weight: f64, branches: f64, steps: u32) -> Share {
         Share { weight, branches, steps }
     }
 
-    /// The weight of the place, as a share of the whole.
+    /// The weight of the node, as a share of the whole.
     pub fn weight(&self) -> f64 {
         self.weight
     }
 
-    /// The share of a branch after which `preemptions` are left.
+    /// The weight of a branch after which `preemptions` are left.
     pub fn of_branch(&self, preemptions: u32, threads: usize) -> f64 {
         self.weight * branch(preemptions, self.steps, threads) / self.branches
     }
@@ -96,7 +96,7 @@ impl Estimate {
     }
 }
 
-/// What is known of a part of a search before it starts.
+/// What is known about a part of a search before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Round {
     /// Nothing is known.
@@ -115,14 +115,14 @@ pub enum Round {
 
 save_variants!(Round { 0 => Unknown, 1 => Tree { bound, items }, 2 => Draws(runs) });
 
-/// The spread covers the estimates since a 16th of the executions.
+/// The spread covers the estimates since there were a 16th of the executions.
 const WINDOW: u64 = 16;
-/// The power of the change that the spread is.
+/// The spread is the change of the estimate to this power.
 const CAUTION: f64 = 1.5;
 /// The fewest executions from which an estimate is made.
 const LEAST: u64 = 16;
 
-/// Estimates, as a search goes on.
+/// Updates the estimate while a search runs.
 #[derive(Clone, Debug, Default)]
 pub struct Estimator {
     round: Round,
@@ -156,9 +156,9 @@ impl Estimator {
         self.round
     }
 
-    /// Records `executions` that covered `weight` of the tree and deferred `waiting` steps to the next
-    /// round.
-    pub fn note(&mut self, executions: u64, weight: f64, waiting: u64) {
+    /// Records `executions` that covered `weight` of the tree and deferred `waiting` steps to the
+    /// next round.
+    pub fn record(&mut self, executions: u64, weight: f64, waiting: u64) {
         self.executions += executions;
         self.weight += weight;
         self.waiting += waiting;

@@ -1,9 +1,9 @@
 //! Strategies that explore executions, and what they report.
 //!
-//! A [`ResumableSearch`] moves a [`Cursor`] and reports every step and every end of an execution to its
-//! [`Visitor`]. It contains its algorithm and nothing else: the visitor counts, keeps findings and
-//! checks limits, and [`ExecutionStats::drive`](crate::engine::stats::ExecutionStats::drive) writes
-//! checkpoints between two steps.
+//! A [`ResumableSearch`] moves a [`Cursor`] and reports every step and every end of an execution to
+//! its [`Visitor`]. It contains its algorithm and nothing else: the visitor counts, keeps findings
+//! and checks limits, and [`ExecutionStats::drive`](crate::engine::stats::ExecutionStats::drive)
+//! writes checkpoints between two steps.
 
 use preempt_system::{Capacity, Choice, Failure, FailureKind, System};
 
@@ -36,7 +36,7 @@ pub(crate) trait ResumableSearch<S: System> {
 }
 
 /// Runs a strategy to its end, without checkpoints.
-pub(crate) fn explore<S: System>(
+pub(crate) fn run_to_end<S: System>(
     strategy: &mut impl ResumableSearch<S>,
     visitor: &mut impl Visitor<S>,
 ) -> Result<(), Stop<S::Need>> {

@@ -1,7 +1,7 @@
 //! The successors of a state: every step of every thread, and its result.
 //!
-//! Breadth-first and depth-first search take steps only here, so this module alone decides what they
-//! count as a transition, as blocked, as ended, and as a deadlock.
+//! Breadth-first and depth-first search take steps only here, so this module alone decides what
+//! they count as a transition, as blocked, as ended, and as a deadlock.
 
 use preempt_system::{
     Batch, BlockedCounts, Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper,
@@ -104,8 +104,7 @@ impl<S: Stepper> Expander<S> {
         self.stepper.invariant(state)
     }
 
-    /// The initial state and its failures, except for a deadlock, which expansion finds. `None` if
-    /// it goes wrong and may not be explored.
+    /// The initial state and its failures, except for a deadlock, which expansion finds.
     pub(crate) fn initial(&mut self) -> Result<Initial, Capacity> {
         let mut state = vec![0; self.shape.words];
         let mut failures = Vec::new();
@@ -113,7 +112,7 @@ impl<S: Stepper> Expander<S> {
             Step::Moved { .. } => {}
             Step::Failed(failure) => failures.push(*failure),
             Step::Full(capacity) => return Err(capacity),
-            other => unreachable!("a program begins, and does not find itself {other:?}"),
+            other => unreachable!("the initial state cannot be {other:?}"),
         }
         if failures.is_empty() || self.checks.keep_going {
             assert_eq!(state[0] & 1, 1, "the lowest bit of the first word of a state is set");
@@ -129,25 +128,27 @@ pub(crate) struct Initial {
     pub(crate) failures: Vec<Failure>,
 }
 
-/// The failure that it is if the same steps do not lead to the same place.
+/// The failure of a program in which the same steps do not lead to the same state.
 pub(crate) fn nondeterminism() -> Failure {
-    let message = "the test is not deterministic: after the same steps a thread cannot do what it did before; whatever a test depends on has \
-                   to be made inside it, and must not depend on time, addresses, random numbers, or statics that keep their values";
+    let message = "the test is not deterministic: after the same steps a thread cannot do what it \
+                   did before; whatever a test depends on has to be made inside it, and must not \
+                   depend on time, addresses, random numbers, or statics that keep their values";
     Failure { kind: FailureKind::Nondeterminism, message: message.into(), site: None }
 }
 
-/// The failure that a livelock is. One text for all of them, too.
+/// The failure of a livelock. All livelocks have the same message, as deadlocks have.
 pub fn livelock() -> Failure {
     Failure {
         kind: FailureKind::Livelock,
-        message: "the program goes on forever: every thread that can move repeats what it did and finds nothing new"
+        message: "the program goes on forever: every thread that can move repeats what it did and \
+                  finds nothing new"
             .into(),
         site: None,
     }
 }
 
-/// The failure that a deadlock is. One text for all of them: a report names the threads and what
-/// they wait for.
+/// The failure of a deadlock. All deadlocks have the same message: a report names the threads and
+/// what they wait for.
 pub fn deadlock() -> Failure {
     Failure {
         kind: FailureKind::Deadlock,

@@ -18,6 +18,8 @@ pub(crate) struct Explored {
     pub(crate) omission: Omission,
     pub(crate) store_bytes: usize,
     pub(crate) frontier_bytes: usize,
+    /// The most bytes that were in files at one time.
+    pub(crate) spilled_bytes: u64,
     /// Counts of a search over executions.
     pub(crate) tally: Option<Tally>,
     pub(crate) bounds: Vec<BoundCoverage>,
@@ -30,5 +32,5 @@ pub(crate) struct Explored {
 }
 
 save_fields!(Explored {
-    seen, failures, store_bytes, frontier_bytes, tally, bounds, growth, unfinished; omission, rerun
+    seen, failures, store_bytes, frontier_bytes, spilled_bytes, tally, bounds, growth, unfinished; omission, rerun
 });

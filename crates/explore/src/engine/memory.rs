@@ -10,7 +10,7 @@
 //! remaining bytes can have been filled at that rate. The condition is that nothing grows in one
 //! large step between two polls: hash tables are cut into parts that grow one by one
 //! ([`sharded`](crate::engine::sharded), [`store`](crate::engine::store)), and large vectors are
-//! moved by the kernel without a copy ([`keep_large_blocks_apart`]).
+//! moved by the kernel without a copy ([`map_large_blocks`]).
 //!
 //! [`Limits::resident`]: crate::Limits::resident
 #![allow(unsafe_code)]
@@ -60,9 +60,9 @@ fn page_size() -> Option<usize> {
         .and_then(|pair| word(&pair[WORD..]))
 }
 
-/// Three quarters of the free memory, if the operating system reports it: a search that
-/// needed more would make the machine swap, or be killed.
-pub fn most_of_what_is_free() -> Option<usize> {
+/// The limit if the user sets none: three quarters of the free memory, if the operating system
+/// reports it. A search that needed more would make the machine swap, or be killed.
+pub fn default_limit() -> Option<usize> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -79,13 +79,13 @@ pub fn release_free_blocks() {
     }
 }
 
-/// Tells the allocator to map every block of a megabyte or more by itself. Such a block grows
-/// without a copy and goes back to the operating system at once. By default glibc stops mapping
-/// blocks of a size that was freed once, up to 32 MiB: a vector or table that grows then leaves
-/// holes as large as itself.
+/// Makes the allocator map every block of a megabyte or more separately. Such a block grows without
+/// a copy and goes back to the operating system at once. By default glibc stops mapping blocks of a
+/// size that was freed once, up to 32 MiB: a vector or table that grows then leaves holes as large
+/// as itself.
 ///
 /// For programs that search and do little else; a library should not change its user's allocator.
-pub fn keep_large_blocks_apart() {
+pub fn map_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     // SAFETY: `mallopt` may be called at any time; it is called before there are other threads, so
     // that no other thread allocates at the same time.
@@ -110,8 +110,8 @@ const LEAST: u64 = 300_000;
 const GREATEST: u64 = 100_000_000;
 
 impl Pace {
-    /// Whether so much of `limit` is resident, at the time `now` since the search began, that the
-    /// search must end to stay within it. Measures only if that can be the case.
+    /// Whether the search must end, at the time `now` since it began, so that the resident bytes
+    /// stay within `limit`. Measures only if that can be the case.
     ///
     /// Free blocks of the allocator, such as those that an earlier search of the process has left,
     /// are released before this counts as true. It does so anyway if that made less than a
@@ -122,7 +122,7 @@ impl Pace {
             return false;
         }
         let Some(mut all) = resident() else { return false };
-        // The step that is under way, and ending the search, need memory too.
+        // Finishing the current step and ending the search need memory too.
         let limit = limit - limit / 16;
         let mut most = limit;
         if all > limit {

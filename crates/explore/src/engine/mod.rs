@@ -12,6 +12,7 @@ pub mod estimate;
 pub mod execution;
 pub(crate) mod expand;
 pub(crate) mod explored;
+pub(crate) mod long_steps;
 pub mod memory;
 pub mod model;
 pub mod mutants;
@@ -24,6 +25,7 @@ pub(crate) mod queue;
 pub mod race;
 pub(crate) mod retrace;
 pub(crate) mod rounds;
+pub(crate) mod runs;
 pub(crate) mod sampler;
 pub(crate) mod sharded;
 pub(crate) mod stats;
@@ -35,8 +37,8 @@ pub(crate) mod workers;
 
 use std::sync::{Mutex, MutexGuard};
 
-/// Locks a mutex. A worker that panics ends the whole search, so no worker sees a poisoned mutex
-/// and goes on.
+/// Locks a mutex. A worker that panics ends the whole search, so no worker continues with a
+/// poisoned mutex.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("mutex poisoned")

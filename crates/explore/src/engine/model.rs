@@ -1,5 +1,5 @@
-//! A model as a program that can be executed. It keeps the states of the execution, so going back is
-//! cheap.
+//! A model as a program that can be executed. It keeps the states of the execution, so going back
+//! is cheap.
 
 use preempt_system::{
     Access, Capacity, Choice, Describe, Explanation, Failure, FailureKind, Footprint, Footprints,
@@ -39,7 +39,7 @@ pub struct ModelExecution<'m, M: Model + 'm> {
     failure: Option<Box<Failure>>,
     /// The states of the execution, one after the other.
     states: Vec<u64>,
-    /// Memory for steps that are only tried.
+    /// Scratch memory for steps that are tried and discarded.
     scratch: Vec<u64>,
     /// If the last step was narrated and failed, the state with its effects up to the failure.
     at_failure: Option<Vec<u64>>,
@@ -59,7 +59,6 @@ impl<'m, M: Model> ModelExecution<'m, M> {
         Ok(ModelExecution { model, stepper, shape, failure, states, scratch, at_failure: None })
     }
 
-    /// The current state.
     fn state(&self) -> &[u64] {
         &self.states[self.states.len() - self.shape.words..]
     }
@@ -120,7 +119,7 @@ impl<M: Model> System for ModelExecution<'_, M> {
         let (start, here) =
             (&self.states[len * words..][..words], &self.states[self.states.len() - words..]);
         if (len + steps.len() + 1) * words == self.states.len() {
-            // They are the last steps of the execution, and were taken.
+            // These are the last steps of the execution: they were taken from `start`.
             return start == here;
         }
         self.scratch.copy_from_slice(start);
@@ -150,7 +149,7 @@ impl<M: Model> System for ModelExecution<'_, M> {
             Step::Moved { .. } | Step::Failed(_) => Ok(()),
             Step::Full(capacity) => Err(capacity),
             other => {
-                unreachable!("a part of an execution is an execution: {choice:?} is {other:?}")
+                unreachable!("a prefix of an execution can be executed: {choice:?} is {other:?}")
             }
         }
     }
@@ -175,12 +174,15 @@ impl<M: Model> System for ModelExecution<'_, M> {
         self.model.straight_lines()
     }
 
-    fn waits(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<Option<Waits>, Capacity> {
-        waits::reachable_while(self.model, goes_on)
+    fn waits(
+        &mut self,
+        may_continue: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<Option<Waits>, Capacity> {
+        waits::reachable_while(self.model, may_continue)
     }
 }
 
-/// Finds out what a thread would do in a state; `scratch` has room for a state.
+/// Computes what a thread would do in a state; `scratch` has room for a state.
 pub(crate) fn ask<S: Stepper>(
     stepper: &mut S,
     state: &[u64],
@@ -204,15 +206,15 @@ pub(crate) fn ask<S: Stepper>(
             Step::Blocked { .. } | Step::Ended | Step::Vacant if alternative > 0 => break,
             Step::Blocked { resting } => {
                 let status = if resting { Status::Resting } else { Status::Blocked };
-                return Ok(Pending { status, footprints: smallvec![(0, footprint)] });
+                return Ok(Pending::new(status, smallvec![(0, footprint)]));
             }
-            Step::Ended => return Ok(Pending { status: Status::Ended, footprints }),
-            Step::Vacant => return Ok(Pending { status: Status::Vacant, footprints }),
+            Step::Ended => return Ok(Pending::new(Status::Ended, footprints)),
+            Step::Vacant => return Ok(Pending::new(Status::Vacant, footprints)),
         }
         footprints.push((alternative, footprint));
         alternative += 1;
     }
-    Ok(Pending { status: Status::Enabled, footprints })
+    Ok(Pending::new(Status::Enabled, footprints))
 }
 
 /// The state that a report describes: the current one, or the one in which the last step failed.

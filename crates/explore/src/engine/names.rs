@@ -1,8 +1,8 @@
 //! Sets and tables of 128-bit names: of states, of happens-before graphs, of steps from them.
 //!
 //! Names are uniformly random ([`preempt_system::fingerprint`]), so half of one serves as its hash.
-//! Two of a billion things have the same name with a probability below 2·10⁻²¹, so equal names count
-//! as equal things.
+//! Two of a billion things have the same name with a probability below 2·10⁻²¹, so equal names
+//! count as equal things.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -24,7 +24,7 @@ impl Name {
         mixer.finish().into()
     }
 
-    /// The name of a step from the thing that has this name.
+    /// The name of a step from this thing.
     #[inline]
     pub(crate) fn with(self, choice: Choice) -> Name {
         let mut mixer = Mixer::new();
@@ -33,7 +33,7 @@ impl Name {
         mixer.finish().into()
     }
 
-    /// The name of the thing that has this name, with a number.
+    /// The name of this thing together with a number.
     #[inline]
     pub(crate) fn and(self, number: u64) -> Name {
         let mut mixer = Mixer::new();
@@ -42,7 +42,7 @@ impl Name {
         mixer.finish().into()
     }
 
-    /// A part of it that its hash does not depend on.
+    /// Bits that the hash does not depend on.
     #[inline]
     pub(crate) fn shard(self) -> usize {
         self.0[1] as usize

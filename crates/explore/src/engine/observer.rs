@@ -56,12 +56,12 @@ pub trait Observer: Sync {
 
 /// Sees every step of a search, for programs that are small enough to be drawn.
 pub trait Follower: Sync {
-    /// The search takes these steps in order, from state `from` or, without one, from the beginning.
-    /// It may have taken some of them before.
+    /// The search takes these steps in order, from state `from` or, without one, from the
+    /// beginning. It may have taken some of them before.
     fn run(&self, from: Option<&[u64]>, steps: &[Choice]);
 
     /// The search starts again: the steps so far do not count.
-    fn anew(&self);
+    fn restart(&self);
 }
 
 /// Observes nothing and never interrupts.

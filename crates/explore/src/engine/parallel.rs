@@ -25,7 +25,7 @@ pub(crate) fn run<I: Send, R: Send>(
         let _leaving = Leaving(&leave);
         other(number, input)
     };
-    // A seeded error is one of this thread; the other workers inherit it.
+    // Errors are seeded per thread; the other workers inherit the one of this thread.
     #[cfg(feature = "mutants")]
     let other = {
         let error = mutants::seeded_error();
@@ -58,12 +58,15 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// The remaining work of one worker of a search over states.
-pub(crate) trait Paused: Save + Send {
+/// The remaining work of one worker of a search over states, whose queue contains `Q`.
+pub(crate) trait Paused<Q>: Save + Send {
     fn is_done(&self) -> bool;
 
     /// Whether it belongs to states of `words` words. Checked for what a checkpoint contains.
     fn fits(&self, words: usize) -> bool;
+
+    /// The same for the contents of the queue.
+    fn fit(items: &Q, words: usize) -> bool;
 }
 
 /// Runs the workers of a search over states until nothing is left or the search is stopped, and
@@ -71,7 +74,7 @@ pub(crate) trait Paused: Save + Send {
 /// what `begin` returns. `None` if the search is over before it has started.
 ///
 /// `shared` is everything that the workers share, including the queue; a state has `words` words.
-pub(crate) fn explore<T: Paused, Q: Items + Send>(
+pub(crate) fn run_workers<T: Paused<Q>, Q: Items + Send>(
     control: &SearchControl,
     (shared, queue): (&impl SaveInPlace, &Queue<Q>),
     words: usize,
@@ -81,8 +84,9 @@ pub(crate) fn explore<T: Paused, Q: Items + Send>(
     let resumed = control.resume(|from| {
         shared.load_contents(from)?;
         let remaining: Vec<T> = from.get()?;
-        let fits =
-            remaining.len() == queue.workers() && remaining.iter().all(|worker| worker.fits(words));
+        let fits = remaining.len() == queue.workers()
+            && remaining.iter().all(|worker| worker.fits(words))
+            && queue.with(|items| T::fit(items, words));
         if fits { Ok(remaining) } else { Err(Damaged) }
     });
     let mut remaining = match resumed {

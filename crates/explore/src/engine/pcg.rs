@@ -9,7 +9,7 @@
 #[derive(Clone, Debug)]
 pub struct Pcg {
     state: u64,
-    /// Odd; each gives another sequence.
+    /// Odd. Different values give different sequences.
     stream: u64,
 }
 
@@ -34,7 +34,7 @@ impl Pcg {
     pub fn below(&mut self, n: u32) -> u32 {
         loop {
             let product = u64::from(self.next()) * u64::from(n);
-            // What is rejected is below n: mostly there is nothing to divide.
+            // Rejected values are below `n`, so the division is rarely needed.
             if product as u32 >= n || product as u32 >= n.wrapping_neg() % n {
                 return (product >> 32) as u32;
             }

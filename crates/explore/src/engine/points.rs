@@ -18,7 +18,7 @@
 //! variables only (`await` on a plain variable). 4. So does every access to a plain variable that
 //! some thread may wait for: in the paper no thread is ever blocked on a data variable.
 //!
-//! **Why it is sound.** Call the fine steps of a coarse step behind its first one *merged* steps.
+//! **Why it is sound.** Call the fine steps of a coarse step after its first one *merged* steps.
 //! Where a coarse step ends is a function of the thread's own place in its code
 //! ([`Model::data_steps`]), never of shared values. So:
 //!
@@ -46,12 +46,13 @@
 //! **What was wrong before.** A data access was merged if it could be taken *in the present state*,
 //! an `await` on a plain variable among them. So a coarse step ended early or late depending on
 //! what others had written, and a step that ended early did not have in its footprint what had
-//! ended it: claim 1 did not hold. Reductions took steps for independent that changed each other's
-//! extent, lost the other order with its race or error, or found that a step they had seen was not
-//! possible any more. Even brute force lost errors: `y = 1; y = 0` beside `await y == 1; assert
-//! false` was one step, which ends the wait for a moment that no thread observes, and a wait that
-//! never ends is not an access that could race. And `atomic { assert y == 0 && x == 1; }` with plain `y` and
-//! atomic `x` was data or synchronisation depending on the value of `y`.
+//! ended it: claim 1 did not hold. Reductions treated steps as independent that changed each
+//! other's extent, lost the other order with its race or error, or found that a step they had seen
+//! was not possible any more. Even brute force lost errors: `y = 1; y = 0` beside
+//! `await y == 1; assert false` was one step, which ends the wait for a moment that no thread
+//! observes, and a wait that never ends is not an access that could race. And
+//! `atomic { assert y == 0 && x == 1; }` with plain `y` and atomic `x` was data or synchronisation
+//! depending on the value of `y`.
 //!
 //! **Cost.** The code of every thread is read once, before the search. A merged step costs what the
 //! fine one does.
@@ -63,8 +64,10 @@ use preempt_system::{
     Stepper, ThreadId,
 };
 
+use crate::engine::long_steps;
+
 /// The most fine steps of a coarse one: a loop over plain variables need not end. Where a step is
-/// cut depends on the thread's own way only.
+/// cut depends only on the thread's own path.
 const LONGEST: usize = 10_000;
 
 /// A model with scheduling points at synchronisation only.
@@ -105,6 +108,10 @@ impl<M: Model> Model for SyncPoints<M> {
 
     fn with_stable_names(self) -> Self {
         SyncPoints::with(self.fine.with_stable_names(), self.promoted)
+    }
+
+    fn without_stable_names(self) -> Self {
+        SyncPoints::with(self.fine.without_stable_names(), self.promoted)
     }
 
     fn has_invariants(&self) -> bool {
@@ -184,8 +191,8 @@ impl<M: Model> SyncPoints<M> {
 }
 
 impl<M: Model> SyncStepper<'_, M> {
-    /// Takes a coarse step; says how many fine ones it was. Adds to `footprint`, if there is one,
-    /// what all of them touch.
+    /// Takes a coarse step and returns the number of its fine steps. Adds their accesses to
+    /// `footprint`, if there is one.
     fn take(
         &mut self,
         state: &mut [u64],
@@ -208,6 +215,7 @@ impl<M: Model> SyncStepper<'_, M> {
                 ),
             }
         }
+        long_steps::note(steps);
         (first, steps)
     }
 

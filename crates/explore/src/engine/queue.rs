@@ -1,7 +1,7 @@
 //! The queue from which the workers of a search take work, and to which they give it.
 //!
-//! "The queue is empty" and "no worker is active" is one question here, asked under one lock. Asked
-//! as two, one after the other, a worker may add an item and become idle in between, and the search
+//! "The queue is empty" and "no worker is active" is one test here, made under one lock. With two
+//! tests, one after the other, a worker may add an item and become idle in between, and the search
 //! would end early.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

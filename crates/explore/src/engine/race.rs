@@ -48,7 +48,8 @@ pub fn failure<S: System>(cursor: &Cursor<S>, race: Race) -> Failure {
     let verb = |at: usize| verb(cursor.taken(at), race.location);
     let message = match (site(race.earlier), site(race.later)) {
         (Some(earlier), Some(later)) => format!(
-            "one thread {} `{name}` ({earlier}), another {} it ({later}), and no synchronisation orders them",
+            "one thread {} `{name}` ({earlier}), another {} it ({later}), and no synchronisation \
+             orders them",
             verb(race.earlier),
             verb(race.later)
         ),
@@ -64,8 +65,7 @@ fn verb(footprint: &Footprint, location: Location) -> &'static str {
     if footprint.accesses().contains(&(location, Access::Write)) { "writes" } else { "reads" }
 }
 
-/// The first race of the execution that a cursor stands at the end of, among accesses of these
-/// kinds.
+/// The first race of the cursor's execution, among accesses of these kinds.
 pub fn at<S: System>(
     cursor: &Cursor<S>,
     kind: impl Fn(Location) -> LocationKind + Copy,
@@ -74,22 +74,22 @@ pub fn at<S: System>(
     first(steps, kind)
 }
 
-/// All races of the execution that a cursor stands at the end of: for each access that races, the
-/// last one before it that it races with.
+/// All races of the cursor's execution: for each access that races, the last earlier access that it
+/// races with.
 pub fn all<S: System>(
     cursor: &Cursor<S>,
     kind: impl Fn(Location) -> LocationKind + Copy,
 ) -> Vec<Race> {
-    every((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), kind)
+    all_of((0..cursor.len()).map(|at| (cursor.choice(at).thread, cursor.taken(at))), kind)
 }
 
 /// All races of an execution, given the thread and the footprint of each of its steps.
-fn every<'f>(
+fn all_of<'f>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
     kind: impl Fn(Location) -> LocationKind + Copy,
 ) -> Vec<Race> {
     let mut races = Vec::new();
-    look::<()>(steps, kind, |race| {
+    for_each_race::<()>(steps, kind, |race| {
         races.push(race);
         ControlFlow::Continue(())
     });
@@ -101,11 +101,11 @@ pub fn first<'f>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
     kind: impl Fn(Location) -> LocationKind + Copy,
 ) -> Option<Race> {
-    look(steps, kind, ControlFlow::Break)
+    for_each_race(steps, kind, ControlFlow::Break)
 }
 
 /// Calls `found` for one race after the other, until it breaks.
-fn look<'f, B>(
+fn for_each_race<'f, B>(
     steps: impl Iterator<Item = (ThreadId, &'f Footprint)>,
     kind: impl Fn(Location) -> LocationKind + Copy,
     mut found: impl FnMut(Race) -> ControlFlow<B>,
@@ -128,13 +128,13 @@ fn look<'f, B>(
         };
         for (location, access) in of(|kind, _| kind != LocationKind::Data) {
             match access {
-                Access::Read => detector.acquire(thread, number(location)),
-                Access::Write => detector.acquire_exclusive(thread, number(location)),
+                Access::Read => detector.clocks.acquire(thread, number(location)),
+                Access::Write => detector.clocks.acquire_exclusive(thread, number(location)),
             }
         }
         let mut release = |detector: &mut RaceDetector<usize>, location, access| match access {
-            Access::Read => detector.release_shared(thread, number(location)),
-            Access::Write => detector.release(thread, number(location)),
+            Access::Read => detector.clocks.release_shared(thread, number(location)),
+            Access::Write => detector.clocks.release(thread, number(location)),
         };
         for (location, access) in of(|kind, own| kind != LocationKind::Data && kind != own) {
             release(&mut detector, location, access);
@@ -199,7 +199,7 @@ mod tests {
     fn races(text: &str) -> Vec<(char, usize, usize)> {
         let name = |Location(number)| char::from_u32(number).expect("a location is a name");
         let steps = execution(text);
-        let found = every(steps.iter().map(|(thread, footprint)| (*thread, footprint)), kind);
+        let found = all_of(steps.iter().map(|(thread, footprint)| (*thread, footprint)), kind);
         found.iter().map(|race| (name(race.location), race.earlier, race.later)).collect()
     }
 
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(races("0:Wx 0:Rm 1:Rm 1:Wx"), [('x', 0, 3)]);
         assert_eq!(races("0:Wx 0:Wm 1:Wn 1:Wx"), [('x', 0, 3)]);
         assert_eq!(races("0:Wm 0:Wx 1:Wm 1:Wx"), [('x', 1, 3)]);
-        // Accesses to objects are no races.
+        // Accesses to objects never race.
         assert_eq!(races("0:Wm 1:Wm 0:Rn 1:Wn"), []);
     }
 
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(races("0:Wx 0:Rm 1:Wm 2:Rm 2:Rx"), []);
         // A read in between does not hide the write.
         assert_eq!(races("0:Wx 0:Wm 1:Rm 2:Rm 2:Rx"), []);
-        // A second read is not ordered behind the first one by a write that came before both.
+        // A second read is not ordered after the first one by a write that came before both.
         assert_eq!(races("2:Wm 0:Wx 0:Rm 1:Rm 1:Rx"), [('x', 1, 4)]);
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn retrace<E>(
     let alone = ResolvedPlan { jobs: 1, ..*plan };
     let exact = ResolvedPlan { strategy: plan.strategy.with_store(StoreKind::Exact), ..alone };
     for plan in [alone, exact] {
-        let own = SearchControl::unseen(Limits::default());
+        let own = SearchControl::unobserved(Limits::default());
         let mut found = search(&plan, &own);
         let is_found = |failure: &Failure| found.iter().any(|(other, _)| other == failure);
         let is_done = match plan.keep_going {
@@ -61,9 +61,9 @@ pub(crate) fn store(plan: &ResolvedPlan, words: usize) -> Box<dyn Visited> {
     store
 }
 
-/// The bytes that a second search may use beside what it has in common with the first, which needed
-/// `first_bytes` and has freed them. At least a sixteenth of a limit is always granted: with less,
-/// the path would be searched for in very many parts.
+/// The bytes that a second search may use in addition to the `first_bytes` that the first search
+/// needed and has freed. At least a sixteenth of the limit is always granted: with less, the path
+/// would have to be recovered in very many parts.
 pub(crate) fn room(limits: &Limits, first_bytes: usize) -> usize {
     let left = |limit: usize, used: usize| {
         limit.saturating_sub(used.saturating_add(first_bytes)).max(limit / 16)
@@ -76,7 +76,7 @@ pub(crate) fn room(limits: &Limits, first_bytes: usize) -> usize {
     tables.into_iter().chain(process).min().unwrap_or(usize::MAX)
 }
 
-/// The labels on the way from the root to `node`, in order. `parent` returns the parent of a node
+/// The labels on the path from the root to `node`, in order. `parent` returns the parent of a node
 /// and the label of the edge between them, or `None` at the root.
 pub(crate) fn path<N, L>(node: N, parent: impl Fn(&N) -> Option<(N, L)>) -> Vec<L> {
     let (mut labels, mut node) = (Vec::new(), node);

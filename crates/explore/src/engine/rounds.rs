@@ -1,8 +1,8 @@
 //! Searches in rounds: each round explores a part of the tree of executions, and its result decides
 //! on the next one.
 //!
-//! A strategy says what a round is ([`Rounds`]). This module runs the rounds, writes checkpoints when
-//! the workers pause, and resumes from them.
+//! A strategy says what a round is ([`Rounds`]). This module runs the rounds, writes checkpoints
+//! when the workers pause, and resumes from them.
 
 use std::mem;
 
@@ -36,6 +36,12 @@ pub(crate) trait Rounds<S: System>: Sync + 'static {
     /// Whether a round that a checkpoint contains belongs to a search by `workers` workers.
     fn fits(&self, round: &Self::Round, workers: usize) -> bool {
         let _ = (round, workers);
+        true
+    }
+
+    /// Whether what a worker keeps belongs to a round that [fits](Rounds::fits).
+    fn kept_fits(&self, round: &Self::Round, kept: &Self::Kept) -> bool {
+        let _ = (round, kept);
         true
     }
 
@@ -86,9 +92,9 @@ pub(crate) trait Rounds<S: System>: Sync + 'static {
 }
 
 impl<'p, P: Program> Workers<'p, P> {
-    /// Explores all rounds, from a checkpoint if there is one. The rounds share a table of the steps
-    /// that `cache` avoids to repeat.
-    pub(crate) fn explore<R: Rounds<P::System<'p>>>(
+    /// Explores all rounds, from a checkpoint if there is one. The rounds share a table of the
+    /// steps that `cache` avoids to repeat.
+    pub(crate) fn explore_rounds<R: Rounds<P::System<'p>>>(
         &mut self,
         rounds: &R,
         cache: Cache,
@@ -98,7 +104,9 @@ impl<'p, P: Program> Workers<'p, P> {
         let resumed = self.stats.resume(|from| {
             table.load_contents(from)?;
             let (round, paused): (R::Round, PausedSearch<R::Kept>) = from.get()?;
-            let fits = paused.fits(workers) && rounds.fits(&round, workers);
+            let fits = rounds.fits(&round, workers)
+                && paused.fits(workers, rounds.items(&round))
+                && paused.workers.iter().all(|worker| rounds.kept_fits(&round, &worker.over_bound));
             if fits { Ok((round, Some(paused))) } else { Err(Damaged) }
         });
         let (mut round, mut paused) = resumed.unwrap_or_else(|| (rounds.first(), None));
@@ -114,7 +122,7 @@ impl<'p, P: Program> Workers<'p, P> {
         }
     }
 
-    /// Explores what is left of a round.
+    /// Explores the remaining part of a round.
     fn explore_round<R: Rounds<P::System<'p>>>(
         &mut self,
         rounds: &R,

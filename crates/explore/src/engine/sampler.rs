@@ -1,4 +1,4 @@
-//! Takes the samples of a [growth](crate::plan::growth) curve while a search goes on.
+//! Takes the samples of a [growth](crate::plan::growth) curve while a search runs.
 
 use crate::codec::save_fields;
 use crate::plan::growth::{Growth, Sampling};
@@ -19,14 +19,14 @@ impl Sampler {
         Sampler { sampling, next: sampling.next(0), growth: Growth::default() }
     }
 
-    /// Whether it ever takes a sample.
+    /// Whether it takes samples at all.
     #[inline(always)]
-    pub(crate) fn looks(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.sampling != Sampling::Off
     }
 
-    /// An execution has ended: the `taken`-th, and `failed` failures were seen so far. Returns whether
-    /// a sample is due.
+    /// An execution has ended: the `taken`-th, and `failed` failures were seen so far. Returns
+    /// whether a sample is due.
     pub(crate) fn ended(&mut self, taken: u64, failed: u64) -> bool {
         if failed > 0 && self.growth.first_failure.is_none() {
             self.growth.first_failure = Some(taken);
@@ -35,7 +35,7 @@ impl Sampler {
     }
 
     /// Takes a sample.
-    pub(crate) fn look(&mut self, tally: Tally) {
+    pub(crate) fn sample(&mut self, tally: Tally) {
         self.next = self.sampling.next(tally.taken());
         self.growth.samples.push(tally);
     }
@@ -45,9 +45,9 @@ impl Sampler {
         // With a cache a search may visit more after its last execution, on paths that end at a
         // covered step.
         let new = self.growth.samples.last().is_none_or(|last| *last != tally);
-        if self.looks() && new && tally.taken() > 0 {
-            self.look(tally);
+        if self.is_on() && new && tally.taken() > 0 {
+            self.sample(tally);
         }
-        self.looks().then_some(self.growth)
+        self.is_on().then_some(self.growth)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A table is split into shards by a part of the name that is not its hash, each behind its own
 //! lock: workers rarely contend, and hold a lock for one look-up only. A single worker has shards
-//! too: a table that doubles holds its old and its new entries at the same time, three times what it
-//! needed before, and a shard does so alone.
+//! too: a table that doubles holds its old and its new entries at the same time, three times what
+//! it needed before, and a shard does so alone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -74,7 +74,7 @@ impl<V: Copy + Ord> Sharded<V> {
         lower
     }
 
-    /// How many names there are.
+    /// The number of names.
     pub(crate) fn len(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }

@@ -20,6 +20,7 @@ use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor};
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::explored::Explored;
+use crate::engine::long_steps;
 use crate::engine::names::Name;
 use crate::engine::observer::Follower;
 use crate::engine::race;
@@ -214,8 +215,8 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         self.control.is_resumed().then_some(rest)
     }
 
-    /// `deferred` steps wait for the next bound, and the control knows of them already: a worker
-    /// has found them before it paused.
+    /// `deferred` steps wait for the next bound, and were reported to the control before the worker
+    /// paused.
     pub(crate) fn resume_deferred(&mut self, deferred: usize) {
         self.deferred = deferred;
     }
@@ -245,9 +246,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     fn count_end(&mut self) {
         let Counts { unreported, sampler, tally, failed, .. } = &mut self.counts;
         unreported.executions += 1;
-        if sampler.looks() && sampler.ended(tally.taken(), *failed) {
+        if sampler.is_on() && sampler.ended(tally.taken(), *failed) {
             let tally = self.tally();
-            self.counts.sampler.look(tally);
+            self.counts.sampler.sample(tally);
         }
     }
 
@@ -265,7 +266,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
             part.report_waiting(0);
             let (all, part) = (&mut self.counts, &part.counts);
             all.tally.add(&part.tally);
-            // What the part has not reported, this worker will.
+            // This worker reports what the part has not reported.
             all.reported.steps += part.reported.steps;
             all.failed += part.failed;
             all.depth = all.depth.max(part.depth);
@@ -345,8 +346,8 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     /// Counts the current state and checks it.
     fn arrive<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count == Count::States {
-            let graph = cursor.graph().map(|graph| Name::from(graph.fingerprint()));
-            // Where states are not known, happens-before graphs stand for them.
+            let graph = cursor.name().map(Name::from);
+            // Where states are not known, happens-before graphs identify them.
             let state = cursor.system().words().map(Name::of_state).or(graph);
             if state.is_some_and(|state| self.shared.states.lower(state, ())) {
                 self.control.add_states(1);
@@ -431,7 +432,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     fn check_end<S: System<Need = N>>(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<N>> {
         if self.plan.count >= Count::Traces {
             cursor.system().words().map(|state| self.shared.ends.lower(Name::of_state(state), ()));
-            cursor.graph().map(|graph| self.shared.traces.lower(graph.fingerprint().into(), ()));
+            cursor.name().map(|name| self.shared.traces.lower(name.into(), ()));
         }
         if self.plan.deadlock && cursor.is_deadlock() {
             self.fail(cursor, deadlock())?;
@@ -489,7 +490,8 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     /// Polls the limits every [`poll_interval`](ExecutionStats::poll_interval) steps.
     #[inline]
     fn poll(&mut self) -> Result<(), Stop<N>> {
-        if self.counts.tally.steps - self.counts.reported.steps >= self.poll_interval {
+        let steps = self.counts.tally.steps - self.counts.reported.steps;
+        if steps >= self.poll_interval || long_steps::is_due() {
             self.poll_now();
         }
         if self.control.stopped() { Err(Stop::Enough) } else { Ok(()) }
@@ -497,6 +499,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
 
     #[cold]
     fn poll_now(&mut self) {
+        long_steps::polled();
         self.report();
         let Counts { reported, held, tally, .. } = &mut self.counts;
         // The bytes of all workers: this one replaces its last report by the current value. The
@@ -512,7 +515,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
     /// There is nothing yet from which a checkpoint could continue, so a limit ends the search at
     /// once.
     #[cold]
-    pub(crate) fn goes_on(&self, bytes: usize) -> bool {
+    pub(crate) fn may_continue(&self, bytes: usize) -> bool {
         self.control.poll_bytes(0, bytes);
         self.control.end_now();
         !self.control.stopped()
@@ -567,6 +570,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
             omission: Omission::Never,
             store_bytes: self.shared.bytes() + most_held.1 + others_held.1,
             frontier_bytes: 0,
+            spilled_bytes: 0,
             tally: Some(tally),
             bounds,
             growth: sampler.finish(tally),

@@ -4,8 +4,8 @@
 //! At every state the running thread goes first, if it can, then the others from the lowest up; of
 //! a thread's alternatives the lowest first. The stack is explicit, since it is as deep as an
 //! execution. A step is taken unless it goes beyond the bound on preemptions, or the [`Table`]
-//! covers it; an execution is cut when it has as many steps as allowed. An [`OverBound`] decides what
-//! happens to the steps beyond the bound: that is where depth-first search and icb differ.
+//! covers it; an execution is cut when it has as many steps as allowed. An [`OverBound`] decides
+//! what happens to the steps beyond the bound: that is where depth-first search and icb differ.
 //!
 //! While other workers are idle, a worker gives them the open [steps](Work::Given) nearest to the
 //! root, whose subtrees are likely to be the largest.
@@ -88,8 +88,8 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// The remaining preemptions after `preemptions`; `None` if these exceed the bound, `Some(0)` if
-    /// there is none.
+    /// The remaining preemptions after `preemptions`; `None` if these exceed the bound, `Some(0)`
+    /// if there is none.
     fn left(self, preemptions: u32) -> Option<u32> {
         self.preemptions.map_or(Some(0), |most| most.checked_sub(preemptions))
     }
@@ -155,7 +155,8 @@ pub(crate) struct Tree<'t, B> {
     pub(crate) cut: bool,
     open: Vec<Open>,
     weights: WeightTracker,
-    /// This many open steps, from the bottom, are beyond the bound: giving them away helps no worker.
+    /// This many open steps, from the bottom, are beyond the bound: giving them away helps no
+    /// worker.
     unshareable: usize,
 }
 
@@ -245,7 +246,7 @@ impl<'t, B> Tree<'t, B> {
         self.weights.enter(
             cursor.len(),
             weight,
-            self.extent.left(cursor.preemptions_with(choice.thread)).into_iter(),
+            self.extent.left(cursor.cost_with(choice)).into_iter(),
         );
         self.open.push(Open { len: cursor.len() as u32, choice });
     }
@@ -290,7 +291,7 @@ impl<'t, B> Tree<'t, B> {
         self.unshareable = self.unshareable.min(self.open.len());
         while self.unshareable + 1 < self.open.len() {
             let Open { len, choice } = self.open[self.unshareable];
-            let preemptions = cursor.preemptions_with_at(len as usize, choice.thread);
+            let preemptions = cursor.cost_with_at(len as usize, choice);
             if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
                 self.open.remove(self.unshareable);
                 let weight = self.weight(len, preemptions);
@@ -331,7 +332,7 @@ impl<'t, B> Tree<'t, B> {
         }
         self.open[from..].reverse();
         if self.weights.on {
-            let left = |open: &Open| self.extent.left(cursor.preemptions_with(open.choice.thread));
+            let left = |open: &Open| self.extent.left(cursor.cost_with(open.choice));
             self.weights.enter(len as usize, weight, self.open[from..].iter().filter_map(left));
         }
         Ok(())
@@ -354,14 +355,14 @@ impl<'t, B> Tree<'t, B> {
         stats: &mut ExecutionStats<'_, S::Need>,
     ) {
         if self.weights.is_first(cursor.len()) && self.extent.preemptions.is_some() {
-            let left = |at: usize, thread| self.extent.left(cursor.preemptions_with_at(at, thread));
+            let left = |at: usize, choice| self.extent.left(cursor.cost_with_at(at, choice));
             let others = |at: usize| {
                 let open = self.open.iter().filter(|open| open.len as usize == at);
-                open.filter_map(|open| left(at, open.choice.thread)).collect()
+                open.filter_map(|open| left(at, open.choice)).collect()
             };
             weight = self.weights.weigh_again(
                 cursor.len(),
-                |at| left(at, cursor.choice(at).thread).unwrap_or(0),
+                |at| left(at, cursor.choice(at)).unwrap_or(0),
                 others,
             );
         }
@@ -384,8 +385,7 @@ impl<S: System, B: OverBound<S>> DepthFirst<S, Cursor<S>, ExecutionStats<'_, S::
         while let Some(Open { len, choice }) = self.open.pop() {
             self.go_back(cursor, len as usize);
             // Without a bound preemptions cost nothing.
-            let preemptions =
-                self.extent.preemptions.map_or(0, |_| cursor.preemptions_with(choice.thread));
+            let preemptions = self.extent.preemptions.map_or(0, |_| cursor.cost_with(choice));
             let step = self.table.name(cursor, choice);
             let weight = self.weight(len, preemptions);
             if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {

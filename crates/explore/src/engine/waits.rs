@@ -1,9 +1,10 @@
-//! What the threads of a model wait for in some reachable state.
+//! The locations that the threads of a model wait for in some reachable state.
 
 use preempt_system::{
     Capacity, Choice, Footprint, Model, Status, Step, Stepper as _, ThreadId, Waits,
 };
 
+use crate::engine::long_steps;
 use crate::engine::model::ask;
 use crate::engine::store::{self, Lookup};
 use crate::plan::StoreKind;
@@ -11,18 +12,18 @@ use crate::plan::StoreKind;
 /// States between two polls of the limits.
 const POLL_INTERVAL: u64 = 1 << 10;
 
-/// What threads of a model wait for in some reachable state. Visits all states, and keeps them
-/// during the search.
+/// The locations that threads of a model wait for in some reachable state. Visits all states, and
+/// keeps them during the search.
 pub fn reachable<M: Model>(model: &M) -> Result<Waits, Capacity> {
     let waits = reachable_while(model, &mut |_| true)?;
-    Ok(waits.expect("only lack of memory can end it early"))
+    Ok(waits.expect("only a lack of memory ends it early"))
 }
 
-/// The same within limits: `goes_on` is called with the bytes used so far. `None` if it returns
-/// false, or if there is not enough memory for all states.
+/// The same within limits: `may_continue` is called with the bytes used so far. `None` if it
+/// returns false, or if there is not enough memory for all states.
 pub(crate) fn reachable_while<M: Model>(
     model: &M,
-    goes_on: &mut dyn FnMut(usize) -> bool,
+    may_continue: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Option<Waits>, Capacity> {
     let (mut stepper, shape) = (model.stepper(), model.shape());
     let (mut initial, mut scratch) = (vec![0; shape.words], vec![0; shape.words]);
@@ -41,8 +42,12 @@ pub(crate) fn reachable_while<M: Model>(
     for visited in 0u64.. {
         let Some(rest) = waiting.len().checked_sub(shape.words) else { break };
         let state = waiting.split_off(rest);
-        let due = visited.is_multiple_of(POLL_INTERVAL) || lookup.take_growth();
-        if due && !goes_on(seen.bytes() + waiting.capacity() * size_of::<u64>()) {
+        let due =
+            visited.is_multiple_of(POLL_INTERVAL) || long_steps::is_due() || lookup.take_growth();
+        if due {
+            long_steps::polled();
+        }
+        if due && !may_continue(seen.bytes() + waiting.capacity() * size_of::<u64>()) {
             return Ok(None);
         }
         for thread in (0..shape.threads).map(ThreadId::new) {

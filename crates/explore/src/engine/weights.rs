@@ -1,10 +1,10 @@
 //! The weights of the parts of a tree of executions while it is explored depth first, for
 //! [estimates](crate::engine::estimate) of the remaining work.
 //!
-//! The whole weighs 1. A place shares its weight among the steps that can be taken there, those
-//! left out that are beyond the bound. How much a step within a bound weighs against its siblings
+//! The whole tree weighs 1. A node shares its weight among the steps that can be taken there,
+//! except for those beyond the bound. How much a step within a bound weighs against its siblings
 //! depends on how long executions are, which is not known before the first one has ended: then its
-//! places are [weighed again](WeightTracker::weigh_again).
+//! nodes are [weighed again](WeightTracker::weigh_again).
 
 use crate::codec::save_fields;
 use crate::engine::estimate::{Share, branch};
@@ -15,7 +15,7 @@ pub(crate) struct WeightTracker {
     threads: usize,
     /// The number of steps of the execution after which the current part of the tree starts.
     from: usize,
-    /// The places of the execution from there on, as far as steps were taken from them.
+    /// The nodes of the execution from there on, as far as steps were taken from them.
     shares: Vec<Share>,
     /// The steps of the longest execution so far.
     longest: usize,
@@ -40,7 +40,7 @@ impl WeightTracker {
         self.shares.clear();
     }
 
-    /// Enters a place after `len` steps, whose weight is `weight`. `left`: the preemptions that each
+    /// Enters a node after `len` steps, whose weight is `weight`. `left`: the preemptions that each
     /// of its steps leaves.
     pub(crate) fn enter(&mut self, len: usize, weight: f64, left: impl Iterator<Item = u32>) {
         let steps = self.longest.saturating_sub(len + 1) as u32;
@@ -55,7 +55,7 @@ impl WeightTracker {
         if self.on { self.shares[len - self.from].of_branch(left, self.threads) } else { 0.0 }
     }
 
-    /// Whether the execution that has just ended after `len` steps is the first, so that its places
+    /// Whether the execution that has just ended after `len` steps is the first, so that its nodes
     /// have to be weighed again.
     pub(crate) fn is_first(&mut self, len: usize) -> bool {
         let first = self.longest == 0;
@@ -63,7 +63,7 @@ impl WeightTracker {
         self.on && first
     }
 
-    /// Weighs the places of an execution of `len` steps again and returns the weight of its end.
+    /// Weighs the nodes of an execution of `len` steps again and returns the weight of its end.
     /// `taken(at)`: the preemptions that the step after `at` steps leaves; `others(at)`: those that
     /// the other open steps there leave.
     pub(crate) fn weigh_again(

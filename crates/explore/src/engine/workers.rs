@@ -1,9 +1,10 @@
 //! The workers of a search over executions.
 //!
 //! Every worker has its own execution in progress, on its own thread of the operating system, and
-//! its own [`ExecutionStats`]; the workers share the [`Table`](crate::engine::cache::Table) and the sets of the statistics. A
-//! worker takes a part of the tree, moves to where it starts, and explores it depth first; while
-//! another worker is idle, it gives away [steps](Work::Given) that it has not taken yet.
+//! its own [`ExecutionStats`]; the workers share the [`Table`](crate::engine::cache::Table) and the
+//! sets of the statistics. A worker takes a part of the tree, moves to where it starts, and
+//! explores it depth first; while another worker is idle, it gives away [steps](Work::Given) that
+//! it has not taken yet.
 //!
 //! **Guarantees.** The explored part and all counts are the same for any number of workers:
 //!
@@ -11,23 +12,23 @@
 //!   step that is given away leaves the list of its worker before it enters the queue, and leaves
 //!   the queue before it enters the list of another worker.
 //! - With a table the search is one of a graph. Its nodes are the pairs of a name (of a state or a
-//!   happens-before graph) and the step that was taken there; [`Table::take`](crate::engine::cache::Table::take) hands out each node
-//!   once. The next steps, and whether they cost a preemption, follow from the node alone: the
-//!   state before and the step determine the state after and the thread of the last step. Within a
-//!   level of icb all costs are equal, and so are all costs without a bound. So the nodes of a
-//!   level are those that can be reached without a further preemption from the items at its start,
-//!   in whatever order they are taken; and the steps that wait for the next level are those that
-//!   lead from these nodes with one preemption, less those that the table covers when the level
-//!   ends. Steps that were left out are counted at different times, but each once: all steps from
-//!   the nodes, less those taken and those that wait. Three things break the argument and are kept
-//!   out of it. A state does not determine after how many steps it was reached, so a [limit of
-//!   depth](crate::Limits::depth) is refused. A graph does not determine in which order two reads
-//!   came, on which [races](crate::engine::race) depend, so [points](crate::Points::Sync) at
-//!   synchronisation are refused. And it does not determine whether a thread is held back because
-//!   it spins: the first thread that is held back ends the search of several workers, and one
-//!   worker searches again. If none is, none would be held back on another path either: a thread
-//!   that was seen to spin on one path can spin once more on any other, without a preemption, and
-//!   is then seen.
+//!   happens-before graph) and the step that was taken there;
+//!   [`Table::take`](crate::engine::cache::Table::take) hands out each node once. The next steps,
+//!   and whether they cost a preemption, follow from the node alone: the state before and the step
+//!   determine the state after and the thread of the last step. Within a level of icb all costs are
+//!   equal, and so are all costs without a bound. So the nodes of a level are those that can be
+//!   reached without a further preemption from the items at its start, in whatever order they are
+//!   taken; and the steps that wait for the next level are those that lead from these nodes with
+//!   one preemption, except for those that the table covers when the level ends. Skipped steps are
+//!   counted at different times, but each once: all steps from the nodes, minus those taken and
+//!   those that wait. Three things would break the argument and are excluded. A state does not
+//!   determine after how many steps it was reached, so a [limit of depth](crate::Limits::depth) is
+//!   refused. A graph does not determine in which order two reads came, on which
+//!   [races](crate::engine::race) depend, so [points](crate::Points::Sync) at synchronisation are
+//!   refused. And it does not determine whether a thread is held back because it spins: the first
+//!   thread that is held back ends the search of several workers, and one worker searches again. If
+//!   none is, none would be held back on another path either: a thread that was seen to spin on one
+//!   path can spin once more on any other, without a preemption, and is then seen.
 //! - Which of the executions with the same name is taken does depend on which worker comes first,
 //!   and so do schedules of findings: the driver searches again with one worker for the schedules
 //!   that one worker reports.
@@ -36,6 +37,7 @@
 //! from the queue repeats the steps before it; these are not counted.
 
 use preempt_system::Program;
+use std::ops::Range;
 
 use crate::codec::{Save, save_fields};
 use crate::engine::cursor::Cursor;
@@ -65,7 +67,7 @@ fn begin<'p, P: Program>(
     // A random walk starts at the beginning each time. Races between plain accesses are found at
     // the end of an execution, from all its steps.
     Ok(if plan.strategy.is_sample() && plan.strategy.points() == Points::All {
-        cursor.forgetting()
+        cursor.forward_only()
     } else {
         cursor
     })
@@ -75,7 +77,7 @@ fn begin<'p, P: Program>(
 fn needs_graph(plan: &ResolvedPlan) -> bool {
     match plan.strategy.executions() {
         _ if plan.strategy.compares_graphs() => true,
-        // It covers states; the traces that it happens to explore mean nothing.
+        // It covers states; the number of traces that it happens to explore is meaningless.
         Some(ExecutionSearch::Icb { cache: Cache::State, .. }) => false,
         _ => plan.count >= Count::Traces,
     }
@@ -164,8 +166,15 @@ impl<T: Default> PausedSearch<T> {
         PausedSearch { works: chunks.rev().collect(), workers, starts: Some(items) }
     }
 
-    /// Whether it is of a search by `workers` workers. Checked for what a checkpoint contains.
-    pub(crate) fn fits(&self, workers: usize) -> bool {
-        self.workers.len() == workers && self.workers.iter().all(PausedWorker::is_whole)
+    /// Whether it is of a search of `items` by `workers` workers. Checked for what a checkpoint
+    /// contains.
+    pub(crate) fn fits(&self, workers: usize, items: usize) -> bool {
+        let within = |range: &Range<usize>| range.start <= range.end && range.end <= items;
+        self.workers.len() == workers
+            && self.workers.iter().all(|worker| worker.is_whole() && within(&worker.items))
+            && self.works.iter().all(|work| match work {
+                Work::Items(range) => within(range),
+                Work::Given(..) => true,
+            })
     }
 }

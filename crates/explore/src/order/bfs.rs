@@ -1,8 +1,8 @@
 //! Breadth first: all states that need k steps are expanded before any that needs k + 1.
 //!
 //! **Guarantees.** Complete, for all properties; the failures that it finds need the fewest steps.
-//! All numbers are the same for any number of workers, also those of a search that ends at a finding:
-//! the level of the finding is expanded to its end.
+//! All numbers are the same for any number of workers, also those of a search that ends at a
+//! finding: the level of the finding is expanded to its end.
 //!
 //! **Cost.** Beside the store only the states of two levels are kept, and no paths: for a finding,
 //! [`retrace`](super::retrace) searches again for the path.
@@ -33,8 +33,8 @@ use crate::plan::coverage::{Coverage, Limit};
 /// Levels with fewer states are not worth waking the helpers.
 const SHARED: u64 = 4 * CHUNK as u64;
 
-/// What a search records of its path. States of a level are numbered in the order in which they were
-/// found.
+/// What a search records of its path. States of a level are numbered in the order in which they
+/// were found.
 pub(crate) trait Trail {
     /// One more state of the level was expanded; the batch now has `successors`.
     fn expanded(&mut self, successors: usize);
@@ -45,7 +45,7 @@ pub(crate) trait Trail {
     /// The batch was looked up and is empty.
     fn flushed(&mut self);
 
-    /// The state that is being expanded fails, or its step `choice` does.
+    /// The state that is being expanded fails, or its step `choice` fails.
     fn failed(&mut self, choice: Option<Choice>, failure: Failure);
 
     /// The latest state of the next level fails.
@@ -88,8 +88,8 @@ impl Trail for &Shared<'_> {
     }
 }
 
-/// What a worker holds between two chunks. The capacity of a chunk decides when it is passed on, and
-/// so how many states wait at most.
+/// What a worker holds between two chunks. The capacity of a chunk decides when it is passed on,
+/// and so how many states wait at most.
 struct PausedWorker {
     successors: Vec<u64>,
     next: Chunk,
@@ -142,14 +142,14 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             Ok(initial) => initial,
             Err(capacity) => return self.control.stop(Stop::Restart(capacity)),
         };
-        let goes_on = initial.failures.is_empty() || keep_going;
+        let continues = initial.failures.is_empty() || keep_going;
         self.expander.seen.failed += initial.failures.len() as u64;
         self.expander.seen.states = 1;
         self.trail.fresh(0, Choice::of(ThreadId::new(0)));
         for failure in initial.failures {
             self.trail.fresh_failed(failure);
         }
-        if goes_on && self.look_up(&initial.state) {
+        if continues && self.look_up(&initial.state) {
             self.frontier.add(Reserved(initial.state));
         }
     }
@@ -163,7 +163,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         done.is_ok()
     }
 
-    /// Helps to expand the level until no state of it is left.
+    /// Expands states of the level until none is left.
     pub(crate) fn expand_level(&mut self) {
         let words = self.batch.words();
         while let Some(mut chunk) = self.frontier.take() {
@@ -185,16 +185,16 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             chunk.clear();
             self.spare.push(chunk);
             let seen = &self.expander.seen;
-            self.poll_timer.remind(seen.expanded, seen.transitions, self.control, self.store);
+            self.poll_timer.poll_if_due(seen.expanded, seen.transitions, self.control, self.store);
             if self.control.is_pausing() {
                 return;
             }
         }
-        self.put_down();
+        self.hand_over_all();
     }
 
-    /// Passes on everything that it holds.
-    fn put_down(&mut self) {
+    /// Passes on everything that the worker holds.
+    fn hand_over_all(&mut self) {
         self.flush();
         if !self.next.is_empty() {
             self.frontier.add(mem::take(&mut self.next));
@@ -235,7 +235,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         }
     }
 
-    /// Looks the batch up and passes on what is new.
+    /// Looks the batch up and passes on the new states.
     #[inline(always)]
     fn flush(&mut self) {
         if self.store.insert(self.batch.states(), &mut self.lookup).is_err() {
@@ -271,7 +271,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     }
 
     /// The worker's counts since the last call.
-    fn take_seen(&mut self) -> Coverage {
+    fn take_counts(&mut self) -> Coverage {
         self.poll_timer = PollTimer::new(self.control, 0, 0);
         mem::take(&mut self.expander.seen)
     }
@@ -292,21 +292,22 @@ pub(crate) fn search<M: Model, const W: usize>(
     let lead =
         |_| Leader { shared, worker: worker(), helpers, seen: explored.seen, depth: 0 }.run();
     let help = |_, ends: Option<_>| {
-        let (start, finish): (Receiver<()>, Sender<Coverage>) = ends.expect("a helper has both");
+        let (start, finish): (Receiver<()>, Sender<Coverage>) =
+            ends.expect("a helper has both ends");
         let mut worker = worker();
         while start.recv().is_ok() {
             worker.expand_level();
             if control.is_pausing() && !control.stopped() {
-                worker.put_down();
+                worker.hand_over_all();
             }
-            if finish.send(worker.take_seen()).is_err() {
+            if finish.send(worker.take_counts()).is_err() {
                 break;
             }
         }
         Coverage::default()
     };
     let inputs = [None].into_iter().chain(ends.into_iter().map(Some)).collect();
-    // The leader has the counts of its helpers.
+    // The leader has collected the counts of its helpers.
     explored.seen = parallel::run(inputs, || {}, lead, help)[0];
     (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
     mem::take(&mut *lock(&shared.failures))
@@ -355,7 +356,7 @@ impl<S: Stepper, const W: usize> Leader<'_, S, W> {
                 self.depth += 1;
             }
         }
-        self.seen.add(&self.worker.take_seen());
+        self.seen.add(&self.worker.take_counts());
         self.seen
     }
 
@@ -393,7 +394,7 @@ impl<S: Stepper, const W: usize> Leader<'_, S, W> {
             self.shared.save_contents(to);
             to.put(&paused);
         });
-        self.worker.resume(paused.worker).expect("the worker has held this");
+        self.worker.resume(paused.worker).expect("the worker held this before it paused");
     }
 
     /// Continues from a checkpoint, in the middle of a level. Returns whether there is one.

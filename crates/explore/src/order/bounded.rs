@@ -4,8 +4,8 @@
 //!
 //! **Guarantees.** cb-dfs takes every execution with at most `bound` preemptions, each once;
 //! without a bound, every execution. dfs-hb takes every happens-before graph of these at least
-//! once, so that no failure and no end of an execution is lost. Both are complete if the bound kept
-//! them from nothing. Schedules are not the simplest: icb's are.
+//! once, so that no failure and no end of an execution is lost. Both are complete if the bound left
+//! nothing out. Schedules are not the simplest: icb's are.
 //!
 //! **Map.**
 //!
@@ -17,12 +17,12 @@
 //! **Deviations.**
 //!
 //! 1. A thread that may choose has several steps in a state. They cost the same.
-//! 2. Without a bound every way to a state is as good as any other, so that dfs-hb then compares no
-//!    preemptions.
+//! 2. Without a bound every path to a state is as good as any other, so dfs-hb then does not
+//!    compare preemptions.
 //!
-//! Which step of a happens-before graph is taken first matters only within a bound, where a later
-//! one may have fewer preemptions: so several workers can search in all these orders but dfs-hb
-//! within a bound.
+//! Which path to a happens-before graph is taken first matters only within a bound, where a later
+//! one may have fewer preemptions. So several workers can be used for all these searches except
+//! dfs-hb within a bound.
 //!
 //! **Cost.** cb-dfs keeps nothing but the current execution. dfs-hb keeps 27 bytes for every step
 //! with at most `bound` preemptions, and takes some of them again when it reaches them with fewer:

@@ -10,8 +10,8 @@
 //! **Map.** db:N is [`Order::Depth`](crate::Order::Depth), idfs is
 //! [`Order::IterativeDepth`](crate::Order::IterativeDepth).
 //!
-//! **Deviations.** 1. Executions that end and those that are cut are counted apart, as the paper
-//! does not. 2. idfs begins with its own increment.
+//! **Deviations.** 1. Executions that end and those that are cut are counted separately, unlike in
+//! the paper. 2. idfs begins with its own increment.
 //!
 //! **Cost.** Nothing is kept but the current execution. Every round takes the steps of those before
 //! again.
@@ -23,8 +23,8 @@ use crate::engine::rounds::Rounds;
 use crate::engine::stats::ExecutionStats;
 use crate::engine::tree::{Discard, Extent, PausedWorker};
 
-/// All executions up to a number of steps, in rounds with more and more steps. A round is its number
-/// of steps.
+/// All executions up to a number of steps, in rounds with more and more steps. A round is its
+/// number of steps.
 pub(crate) struct Depth {
     /// The steps of the first round.
     first: u32,

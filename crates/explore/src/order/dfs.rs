@@ -1,14 +1,14 @@
 //! Depth first: the newest state first.
 //!
-//! **Guarantees.** Complete, for all properties. The numbers of a complete search are the same for any
-//! number of workers, except for the depth. Schedules are not the shortest.
+//! **Guarantees.** Complete, for all properties. The numbers of a complete search are the same for
+//! any number of workers, except for the depth. Schedules are not the shortest.
 //!
 //! All successors of a state are looked up together, and the new ones wait on the stack; a state
-//! counts as visited from then on, not only when it is expanded. Every waiting state is a successor of
-//! a state on the current path, so one path serves them all.
+//! counts as visited from then on, not only when it is expanded. Every waiting state is a successor
+//! of a state on the current path, so one path serves them all.
 //!
-//! **Pauses** between two states. The remaining work is the store, the waiting states and the path of
-//! each worker, and the states in the queue.
+//! **Pauses** between two states. The remaining work is the store, the waiting states and the path
+//! of each worker, and the states in the queue.
 //!
 //! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
 
@@ -112,8 +112,8 @@ impl Stack {
         Some(waiting)
     }
 
-    /// Takes the oldest state, which is likely to lead to most others. `path` is the path of any state
-    /// that waits or whose successors do.
+    /// Takes the oldest state, which is likely to lead to most others. `path` is the path of any
+    /// state that waits or whose successors do.
     fn give(&mut self, path: &[Choice]) -> Item {
         let Waiting { choice, depth } = self.waiting[self.bottom];
         let state = self.states[self.bottom * self.words..][..self.words].to_vec();
@@ -160,7 +160,7 @@ impl PausedWorker {
     }
 }
 
-impl Paused for PausedWorker {
+impl Paused<Vec<Item>> for PausedWorker {
     fn is_done(&self) -> bool {
         self.stack.len() == 0
     }
@@ -171,6 +171,13 @@ impl Paused for PausedWorker {
             && waiting.len().checked_mul(words) == Some(states.len())
             && *bottom <= waiting.len()
             && waiting.iter().all(|waiting| waiting.depth > 0)
+            // They wait in the order of their depths, each after a state of the path.
+            && waiting.is_sorted_by_key(|waiting| waiting.depth)
+            && waiting.last().is_none_or(|last| last.depth as usize <= self.path.len() + 1)
+    }
+
+    fn fit(items: &Vec<Item>, words: usize) -> bool {
+        items.iter().all(|item| item.state.len() == words)
     }
 }
 
@@ -266,7 +273,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
             self.paused.stack.push(state, Waiting { choice, depth: depth + 1 });
         }
         self.batch.clear();
-        self.take_stock();
+        self.update_maxima();
     }
 
     #[cold]
@@ -279,7 +286,7 @@ impl<'a, S: Stepper, const W: usize> Worker<'a, S, W> {
 
     /// Updates the maxima, and reports to the control from time to time.
     #[inline(always)]
-    fn take_stock(&mut self) {
+    fn update_maxima(&mut self) {
         let Shared { store, control, .. } = *self.shared;
         let seen = &mut self.expander.seen;
         seen.frontier = seen.frontier.max(self.paused.stack.len() as u64);
@@ -312,7 +319,7 @@ pub(crate) fn search<M: Model, const W: usize>(
         Worker::<_, W>::new(&shared, expander, shape.words, paused).work()
     };
     let (all, begin) = ((&shared, &shared.queue), || begin(&shared, model));
-    let workers = parallel::explore(control, all, shape.words, begin, work);
+    let workers = parallel::run_workers(control, all, shape.words, begin, work);
     for worker in workers.into_iter().flatten() {
         let waited = explored.seen.frontier + worker.seen.frontier;
         explored.seen.add(&worker.seen);

@@ -1,8 +1,8 @@
 //! The waiting states of a breadth-first search: those of the current level and of the next one.
 //!
-//! They are stored in chunks, so that workers rarely contend for the lock, and so that the memory of
-//! an expanded chunk is reused for the next level: two levels need little more than the memory of the
-//! larger one.
+//! They are stored in chunks, so that workers rarely contend for the lock, and so that the memory
+//! of an expanded chunk is reused for the next level: two levels need little more than the memory
+//! of the larger one.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -4,11 +4,11 @@
 //! one of happens-before graphs (CHESS's).
 //!
 //! **Guarantees.** When level c is done, all executions with at most c preemptions are covered, and
-//! so any failure that was not found yet needs more. The first finding therefore has
-//! the least number of preemptions of all. Without a cache the executions of level c are exactly
-//! those with c preemptions; with [`Cache::Hb`](crate::Cache::Hb) every happens-before graph is reached first at its
-//! least number, with [`Cache::State`](crate::Cache::State) every state. Assertions, invariants and deadlocks survive
-//! all three. The search is complete when nothing is left for the next level.
+//! so any failure that was not found yet needs more. The first finding therefore has the least
+//! number of preemptions of all. Without a cache the executions of level c are exactly those with c
+//! preemptions; with [`Cache::Hb`](crate::Cache::Hb) every happens-before graph is reached first at
+//! its least number, with [`Cache::State`](crate::Cache::State) every state. Assertions, invariants
+//! and deadlocks survive all three. The search is complete when nothing is left for the next level.
 //!
 //! **Map.**
 //!
@@ -24,19 +24,19 @@
 //!
 //! 1. An initial state in which no thread can move is an execution with no preemption; the paper
 //!    never reports it.
-//! 2. A thread that may choose has one item for each of its alternatives. None of them is a
-//!    preemption for being another.
-//! 3. Items hold the way to a state instead of the state: so a program that can only be started
-//!    again is explored in the same way. Items of one execution follow each other in the queue, and
-//!    getting from one to the next is one step.
+//! 2. A thread that may choose has one item for each of its alternatives. Another alternative of
+//!    the running thread is not a preemption.
+//! 3. Items hold the path to a state instead of the state, so that a program that can only be
+//!    restarted is explored in the same way. Items of one execution follow each other in the queue,
+//!    so getting from one to the next is one step.
 //! 4. An item that the cache covers by the time its level ends is dropped there, so that the search
 //!    may end levels earlier than the paper's, whose queue is not empty then.
 //! 5. A search may continue past its bound, within a [budget](crate::Plan::past_bound) of
 //!    executions. Whether there is a next level is decided between levels, from the executions so
 //!    far, and a level that the budget ends is left out of the outcome: so what is covered does not
 //!    depend on the number of workers.
-//! 6. Several workers share a level: [`workers`](crate::engine::workers) says why that changes nothing. The next
-//!    level begins when all are done.
+//! 6. Several workers share a level: [`workers`](crate::engine::workers) argues why that changes no
+//!    result. The next level begins when all are done.
 //!
 //! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the
 //! cache. At most C(nk, c)·(nb + c)! executions in level c of n threads of k steps, of which b may
@@ -63,9 +63,9 @@ type Prefix = u32;
 /// A prefix that is one step longer than another one.
 type Longer = (Prefix, Choice);
 
-/// All prefixes that items need. Every worker adds to a list of its own, so that workers do not wait
-/// for each other; its number is the remainder of its prefixes' numbers divided by the number of
-/// workers.
+/// All prefixes that items need. Every worker adds to a list of its own, so that workers do not
+/// wait for each other; its number is the remainder of its prefixes' numbers divided by the number
+/// of workers.
 struct Prefixes(Vec<RwLock<Vec<Longer>>>);
 
 save_fields!(Prefixes { 0 });
@@ -109,6 +109,36 @@ impl Prefixes {
         .unzip()
     }
 
+    /// Whether there is a prefix with this number.
+    fn has(&self, prefix: Prefix) -> bool {
+        let Some(number) = (prefix as usize).checked_sub(1) else { return true };
+        let list = self.0[number % self.0.len()].read().expect("lock poisoned");
+        number / self.0.len() < list.len()
+    }
+
+    /// Whether these are prefixes of `workers`, and each becomes the empty one if it is shortened
+    /// again and again. Checked for what a checkpoint contains.
+    fn fit(&self, workers: usize) -> bool {
+        if self.0.len() != workers {
+            return false;
+        }
+        let most = self.0.iter().map(|list| list.read().expect("lock poisoned").len()).max();
+        let mut ends = vec![false; most.unwrap_or(0) * workers + 1];
+        ends[0] = true;
+        for first in (1..ends.len() as Prefix).filter(|&prefix| self.has(prefix)) {
+            let (mut path, mut prefix) = (Vec::new(), first);
+            while !ends[prefix as usize] {
+                path.push(prefix);
+                prefix = self.get(prefix).0;
+                if !self.has(prefix) || path.len() > ends.len() {
+                    return false;
+                }
+            }
+            path.into_iter().for_each(|prefix| ends[prefix as usize] = true);
+        }
+        true
+    }
+
     /// The memory of a worker's prefixes.
     fn bytes(&self, worker: usize) -> usize {
         bytes(&self.0[worker].read().expect("lock poisoned"))
@@ -133,16 +163,16 @@ pub(crate) struct Level {
     /// The preemptions of its executions.
     bound: u32,
     items: Vec<Item>,
-    /// How many items were not taken yet.
+    /// The number of items that no worker has taken yet.
     rest: AtomicUsize,
     prefixes: Prefixes,
-    /// There will be no next level: all that matters is whether there could be one.
+    /// Whether this is the last level. Then only the existence of deferred steps matters.
     last: bool,
 }
 
 save_fields!(Level { bound, items, rest, prefixes, last });
 
-/// What a worker has found for the next level.
+/// The steps that a worker defers to the next level.
 #[derive(Default)]
 pub(crate) struct Deferred {
     next: Vec<Item>,
@@ -166,8 +196,8 @@ impl<'l> NextLevel<'l> {
         NextLevel { level, worker, deferred, prefix_bytes: level.prefixes.bytes(worker) }
     }
 
-    /// The length of a prefix with which the current execution begins, and has begun since the
-    /// prefix got its number.
+    /// The length of a prefix with which the current execution has begun ever since the prefix got
+    /// its number.
     fn len_of(&self, prefix: Prefix) -> Option<usize> {
         match prefix {
             0 => Some(0),
@@ -182,7 +212,8 @@ impl<S: System> OverBound<S> for NextLevel<'_> {
     fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
         let Deferred { next, path } = &mut self.deferred;
         if self.level.last {
-            // Without names nothing can be covered later, and one item says as much as many.
+            // Without names no item can be covered later, so one item is enough to show that there
+            // are some.
             if step.is_some() || next.is_empty() {
                 next.push(Item { prefix: 0, choice, step });
             }
@@ -236,8 +267,8 @@ impl Icb {
         self.bound.is_some_and(|most| bound > most)
     }
 
-    /// Whether a level is the last one, after `taken` executions: past the bound there is another as
-    /// long as the budget lasts.
+    /// Whether a level is the last one, after `taken` executions: past the bound there is another
+    /// as long as the budget lasts.
     fn is_last(&self, bound: u32, taken: u64) -> bool {
         self.is_past(bound + 1) && self.past.is_none_or(|budget| taken >= budget)
     }
@@ -254,7 +285,14 @@ impl<S: System> Rounds<S> for Icb {
     }
 
     fn fits(&self, level: &Level, workers: usize) -> bool {
-        level.prefixes.0.len() == workers
+        level.prefixes.fit(workers)
+            && level.items.iter().all(|item| level.prefixes.has(item.prefix))
+            && level.rest.load(Relaxed) <= level.items.len()
+    }
+
+    fn kept_fits(&self, level: &Level, kept: &Deferred) -> bool {
+        let prefixes = kept.next.iter().map(|item| &item.prefix).chain(&kept.path);
+        prefixes.into_iter().all(|&prefix| level.prefixes.has(prefix))
     }
 
     fn extent(&self, level: &Level) -> Extent {
@@ -313,8 +351,8 @@ impl<S: System> Rounds<S> for Icb {
         stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Option<Level> {
         let Level { bound, items, prefixes, last, .. } = level;
-        // The items of this level make room for those of the next. Lists are appended to the first
-        // one, not to a new one, which would need all of them twice.
+        // The items of this level are freed before those of the next are collected. Lists are
+        // appended to the first one, not to a new one, which would need all of them twice.
         drop(items);
         let mut found = done.into_iter().map(|worker| worker.over_bound.next);
         let mut next = found.next().unwrap_or_default();
@@ -329,5 +367,28 @@ impl<S: System> Rounds<S> for Icb {
         }
         let (bound, rest) = (bound + 1, AtomicUsize::new(next.len()));
         Some(Level { bound, items: next, rest, prefixes, last: self.is_last(bound, taken) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::ThreadId;
+
+    use super::*;
+
+    #[test]
+    fn prefixes_that_never_get_shorter_do_not_fit() {
+        let made = || {
+            let prefixes = Prefixes::new(1);
+            let steps = [Choice::of(ThreadId::new(0)); 3];
+            prefixes.add(0, steps.into_iter(), &mut Vec::new());
+            prefixes
+        };
+        assert!(made().fit(1) && !made().fit(2));
+        for wrong in [1, 2, 3, 9] {
+            let prefixes = made();
+            prefixes.0[0].write().expect("lock poisoned")[0].0 = wrong;
+            assert!(!prefixes.fit(1), "{wrong}");
+        }
     }
 }

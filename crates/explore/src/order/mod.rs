@@ -6,8 +6,8 @@
 //! [control](crate::engine::control) decides when to stop.
 //!
 //! Each order of executions is one file too. It moves a [cursor](crate::engine::cursor) and reports
-//! to [`ExecutionStats`](crate::engine::stats::ExecutionStats). The systematic ones share the loop of
-//! [`tree`](crate::engine::tree), the random ones that of [`walk`]; the
+//! to [`ExecutionStats`](crate::engine::stats::ExecutionStats). The systematic ones share the loop
+//! of [`tree`](crate::engine::tree), the random ones that of [`walk`]; the
 //! [workers](crate::engine::workers) of a search run both.
 
 pub(crate) mod bfs;
@@ -19,6 +19,7 @@ pub(crate) mod icb;
 pub(crate) mod pct;
 pub(crate) mod random;
 pub(crate) mod retrace;
+pub(crate) mod sorted;
 pub(crate) mod urw;
 pub(crate) mod walk;
 

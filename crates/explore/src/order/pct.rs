@@ -70,6 +70,11 @@ impl Priorities {
 }
 
 impl<S: System> Chooser<S> for Priorities {
+    fn fits(&self, fresh: &Priorities) -> bool {
+        (self.depth, self.priorities.len()) == (fresh.depth, fresh.priorities.len())
+            && self.longest < u32::MAX
+    }
+
     fn begin(&mut self, random: &mut Pcg) {
         self.priorities
             .iter_mut()
@@ -78,7 +83,7 @@ impl<S: System> Chooser<S> for Priorities {
         random.shuffle(&mut self.priorities);
         self.changes.clear();
         for priority in 1..self.depth.min(self.longest + 1) {
-            // As many as there are steps at most, so that a step without a change is left.
+            // There are fewer changes than steps, so a step without a change remains.
             let step = loop {
                 let step = 1 + random.below(self.longest);
                 if self.changes.iter().all(|&(other, _)| other != step) {

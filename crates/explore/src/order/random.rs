@@ -3,11 +3,10 @@
 //! **Paper.** icb, section 4: the search `random` of its Figures 2 to 4.
 //!
 //! **Guarantees.** None beyond the executions that were drawn. Executions in which threads
-//! alternate often are likelier than others: one with k real choices among two threads has odds
-//! 2⁻ᵏ, whatever it is like.
+//! alternate often are likelier than others: one with k real choices among two threads has
+//! probability 2⁻ᵏ.
 //!
-//! **Map.** Nothing to map. **Deviations.** None: the paper says no more than the title. **Cost.**
-//! Nothing is kept.
+//! **Map.** Nothing to map. **Deviations.** None. **Cost.** Nothing is kept.
 
 use preempt_system::{System, ThreadId};
 

@@ -1,16 +1,16 @@
-//! The paths of what a breadth-first search has found: a second search that keeps its way.
+//! The paths to the findings of a breadth-first search: a second search that keeps parent links.
 //!
 //! Of all failures it reports the one with the fewest steps, of these the one whose last state was
 //! found first, then the lowest thread and alternative. It ends with the level in which everything
 //! wanted was found.
 //!
 //! **Memory.** The second search has the store and the levels of the first one, and 12 bytes for
-//! every state, its *link* to its parent. A limit of memory that was enough for the first search may
-//! not be enough for all links. So only the links of the last levels are kept, as many as there is
-//! room for, but at least those of two levels. They lead back to a state of an earlier level. It is
-//! known by its level and its number there, which are the same in every search, since one worker
-//! finds states in one order: the next search goes only up to that state, and so on until the initial
-//! state is reached.
+//! every state, its *link* to its parent. A limit of memory that was enough for the first search
+//! may not be enough for all links. So only the links of the last levels are kept, as many as there
+//! is room for, but at least those of two levels. They lead back to a state of an earlier level. It
+//! is known by its level and its number there, which are the same in every search, since one worker
+//! finds states in one order: the next search goes only up to that state, and so on until the
+//! initial state is reached.
 //!
 //! **Cost.** The time of the first search up to the findings, once for every such part of the path.
 
@@ -44,7 +44,7 @@ struct Place {
 }
 
 /// The end of the path to a failure.
-struct Way {
+struct PartialPath {
     failure: Failure,
     /// The state, by its level and its number there, from which `steps` lead to the failure.
     level: usize,
@@ -55,7 +55,8 @@ struct Way {
 
 /// The parents of the states of some consecutive levels.
 struct Links {
-    /// The links of every level's states from the level `first` on. The last level is still growing.
+    /// The links of every level's states from the level `first` on. The last level is still
+    /// growing.
     levels: VecDeque<Vec<Link>>,
     first: usize,
     /// The number of links in `levels`.
@@ -92,8 +93,8 @@ impl Links {
         self.first + self.levels.len() - 1
     }
 
-    /// Drops the oldest levels if there are too many links. The last two levels stay: they say how a
-    /// state was reached that is being expanded, or was just found.
+    /// Drops the oldest levels if there are too many links. The last two levels stay: they say how
+    /// a state was reached that is being expanded, or was just found.
     fn trim(&mut self) {
         while self.kept > self.most && self.levels.len() > 2 {
             let oldest = self.levels.pop_front().expect("there are more than two levels");
@@ -119,24 +120,25 @@ impl Links {
         self.failures.record(failure, place, |new, old| new.rank < old.rank);
     }
 
-    /// The ways to the failures, the best first, as far back as the links lead.
-    fn ways(mut self) -> Vec<Way> {
+    /// The paths to the failures, the best first, as far back as the links lead.
+    fn paths(mut self) -> Vec<PartialPath> {
         let mut found = std::mem::take(&mut self.failures).into_vec();
         found.sort_by_key(|(_, place)| place.rank);
-        let way = |(failure, Place { level, state, choice, .. })| {
-            let mut way = Way { failure, level, state, steps: choice.into_iter().collect() };
-            self.extend(&mut way);
-            way
+        let path = |(failure, Place { level, state, choice, .. })| {
+            let mut path =
+                PartialPath { failure, level, state, steps: choice.into_iter().collect() };
+            self.extend(&mut path);
+            path
         };
-        found.into_iter().map(way).collect()
+        found.into_iter().map(path).collect()
     }
 
-    /// Follows a way back as far as the links lead.
-    fn extend(&self, way: &mut Way) {
-        while (self.first.max(1)..=self.last()).contains(&way.level) {
-            let Link { parent, choice } = self.link(way.level, way.state);
-            way.steps.push(choice);
-            (way.level, way.state) = (way.level - 1, parent);
+    /// Extends a path backwards as far as the links lead.
+    fn extend(&self, path: &mut PartialPath) {
+        while (self.first.max(1)..=self.last()).contains(&path.level) {
+            let Link { parent, choice } = self.link(path.level, path.state);
+            path.steps.push(choice);
+            (path.level, path.state) = (path.level - 1, parent);
         }
     }
 }
@@ -205,18 +207,18 @@ pub(crate) fn retrace<M: Model>(
             true => links.failures.contain_all(wanted),
             false => !links.failures.is_empty(),
         });
-        let mut ways = links.ways();
-        ways.truncate(if plan.keep_going { usize::MAX } else { 1 });
-        let farthest = |ways: &[Way]| ways.iter().map(|way| way.level).max();
-        while let Some(level @ 1..) = farthest(&ways) {
-            let control = SearchControl::unseen(Limits::default());
+        let mut paths = links.paths();
+        paths.truncate(if plan.keep_going { usize::MAX } else { 1 });
+        let farthest = |paths: &[PartialPath]| paths.iter().map(|path| path.level).max();
+        while let Some(level @ 1..) = farthest(&paths) {
+            let control = SearchControl::unobserved(Limits::default());
             let links = search(plan, model, &control, most, |links| links.last() == level);
-            ways.iter_mut().for_each(|way| links.extend(way));
+            paths.iter_mut().for_each(|path| links.extend(path));
         }
-        let schedule = |mut way: Way| {
-            way.steps.reverse();
-            (way.failure, Schedule::new(way.steps))
+        let schedule = |mut path: PartialPath| {
+            path.steps.reverse();
+            (path.failure, Schedule::new(path.steps))
         };
-        ways.into_iter().map(schedule).collect()
+        paths.into_iter().map(schedule).collect()
     })
 }

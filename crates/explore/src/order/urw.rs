@@ -18,8 +18,8 @@
 //!
 //! 1. Steps are counted in all executions so far, and the greatest number is expected; the paper
 //!    counts one execution beforehand. The first one is a plain random walk.
-//! 2. The remaining steps of a thread that was not started yet are added to those of the thread that
-//!    will start it, as observed in earlier executions.
+//! 2. The remaining steps of a thread that was not started yet are added to those of the thread
+//!    that will start it, as observed in earlier executions.
 //!
 //! **Cost.** Nothing is kept but a few numbers for each thread.
 
@@ -30,7 +30,7 @@ use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
 
-/// What is known of a thread slot.
+/// What is known about a thread slot.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     /// The most steps that it took in an execution.
@@ -67,8 +67,9 @@ impl Remaining {
         let to_start = |child: &ThreadId| {
             self.vacant.contains(*child) && self.slots[child.index()].parent == Some(thread)
         };
-        expected.saturating_sub(taken)
-            + self.threads().filter(to_start).map(|child| self.left(child)).sum::<u32>()
+        let children = self.threads().filter(to_start).map(|child| self.left(child));
+        // A slot that is vacant has one parent, and the first thread is not vacant: this ends.
+        children.fold(expected.saturating_sub(taken), u32::saturating_add)
     }
 }
 
@@ -77,6 +78,10 @@ fn is_vacant<S: System>(cursor: &Cursor<S>, thread: ThreadId) -> bool {
 }
 
 impl<S: System> Chooser<S> for Remaining {
+    fn fits(&self, fresh: &Remaining) -> bool {
+        self.slots.len() == fresh.slots.len()
+    }
+
     fn begin(&mut self, _: &mut Pcg) {
         self.slots.iter_mut().for_each(|slot| slot.taken = 0);
     }
@@ -86,13 +91,13 @@ impl<S: System> Chooser<S> for Remaining {
         // An enabled thread has a step left, whatever was expected.
         let left = |thread| self.left(thread).max(1);
         let enabled = cursor.enabled();
-        let mut drawn = random.below(enabled.iter().map(left).sum());
+        let mut drawn = random.below(enabled.iter().map(left).fold(0, u32::saturating_add));
         let chosen = enabled.iter().find(|&thread| {
             let here = drawn < left(thread);
             drawn = drawn.saturating_sub(left(thread));
             here
         });
-        chosen.expect("what was drawn is below the sum")
+        chosen.expect("the number drawn is below the sum")
     }
 
     fn moved(&mut self, cursor: &Cursor<S>, thread: ThreadId) {

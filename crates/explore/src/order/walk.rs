@@ -2,9 +2,9 @@
 //!
 //! Every execution has its own random numbers, determined by the seed and the number of the
 //! execution, so each can be drawn without the executions before it, unless the [`Chooser`] learns
-//! from them. The alternative of a thread is always drawn uniformly; the chooser decides which thread
-//! moves. So several workers can draw executions, each the next number that no worker has taken, if
-//! the chooser does not learn.
+//! from them. The alternative of a thread is always drawn uniformly; the chooser decides which
+//! thread moves. So several workers can draw executions, each the next number that no worker has
+//! taken, if the chooser does not learn.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -38,28 +38,34 @@ pub(crate) trait Chooser<S: System>: Save {
 
     /// The execution has ended or was cut.
     fn end(&mut self) {}
+
+    /// Whether it belongs to the same search as a `fresh` one. Checked for what a checkpoint
+    /// contains.
+    fn fits(&self, fresh: &Self) -> bool {
+        let _ = fresh;
+        true
+    }
 }
 
-/// What is drawn.
+/// Which executions are drawn.
 pub(crate) struct Draws {
-    /// The number of executions.
     pub(crate) runs: u64,
-    /// The random seed.
     pub(crate) seed: u64,
-    /// The most steps of an execution.
     pub(crate) steps: Option<u32>,
 }
 
 /// Draws as many executions as the plan says. Every worker has its own chooser. Pauses between two
 /// executions: the remaining work is the number of the next one, and the choosers.
-pub(crate) fn explore<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
+pub(crate) fn draw_executions<'p, P: Program, C: Chooser<P::System<'p>> + Send>(
     workers: &mut Workers<'p, P>,
     draws: &Draws,
     chooser: impl Fn() -> C,
 ) -> Result<(), Stop<P::Need>> {
     let saved = workers.stats.resume(|from| {
         let (choosers, next): (Vec<C>, u64) = from.get()?;
-        if choosers.len() == workers.count() { Ok((choosers, next)) } else { Err(Damaged) }
+        let fits = choosers.len() == workers.count()
+            && choosers.iter().all(|chosen| chosen.fits(&chooser()));
+        if fits { Ok((choosers, next)) } else { Err(Damaged) }
     });
     if saved.is_none() {
         workers.stats.begin_round(Round::Draws(draws.runs));
@@ -108,8 +114,13 @@ fn draw<S: System>(
     while !cursor.enabled().is_empty() && cursor.len() < longest {
         let thread = chooser.choose(cursor, &mut random);
         let alternatives = &cursor.pending(thread).footprints[..];
-        let drawn =
-            if let [_] = alternatives { 0 } else { random.below(alternatives.len() as u32) };
+        let drawn = match alternatives {
+            [_] => 0,
+            // A load of weak memory reads the newest store every other time, and a store is the
+            // newest one, however many older ones there are.
+            [.., (last, _)] if cursor.pending(thread).is_stale(*last) && random.below(2) == 0 => 0,
+            _ => random.below(alternatives.len() as u32),
+        };
         let choice = Choice { thread, alternative: alternatives[drawn as usize].0 };
         let failure = cursor.step(choice)?;
         visitor.step(cursor, failure)?;

@@ -1,8 +1,8 @@
-//! How much a search has seen, and why it did not see more.
+//! The coverage of a search, and why it ended early.
 
 use crate::codec::save_fields;
 
-/// How much a search has seen.
+/// The coverage of a search.
 ///
 /// Papers count differently, so the parts are kept apart: an attempt to step a thread slot in an
 /// expanded state either counts as one or more `transitions`, or as one `blocked`, or as one
@@ -18,16 +18,16 @@ pub struct Coverage {
     /// The threads that were blocked in an expanded state, resting or not, summed over these
     /// states.
     pub blocked: u64,
-    /// The threads that had ended or had gone wrong, summed over the expanded states. Vacant slots
-    /// do not count.
+    /// The threads that had ended or failed, summed over the expanded states. Vacant slots do not
+    /// count.
     pub ended: u64,
-    /// Failed steps, states that break an invariant, and deadlocks, all counted.
+    /// Failed steps, states that violate an invariant, and deadlocks.
     pub failed: u64,
     /// The greatest number of steps by which a state was reached: in breadth-first order the
     /// greatest distance. Of a cartesian search, the greatest number of prefixes.
     pub depth: u32,
-    /// Every state within this many steps of the initial one was expanded. Only breadth-first order
-    /// can tell.
+    /// Every state within this many steps of the initial one was expanded. Known only in
+    /// breadth-first order.
     pub settled: Option<u32>,
     /// The most states that waited to be expanded at one time.
     pub frontier: u64,
@@ -46,7 +46,7 @@ save_fields!(Coverage {
 });
 
 impl Coverage {
-    /// Adds what another worker has seen.
+    /// Adds the coverage of another worker.
     pub(crate) fn add(&mut self, other: &Coverage) {
         self.states += other.states;
         self.expanded += other.expanded;
@@ -69,17 +69,23 @@ pub enum Limit {
     Executions,
     /// States at the greatest depth allowed were not expanded.
     Depth,
-    /// More memory than allowed, or than could be had.
+    /// More memory than allowed or available.
     Memory,
+    /// The directory for states that do not fit into memory is full or cannot be written.
+    Disk,
+    /// A file with states that did not fit into memory could not be read back unchanged.
+    Damage,
     /// More time than allowed.
     Time,
     /// The observer asked for it.
     Interrupt,
-    /// An execution came back to a state that it was in, and the search compares none.
+    /// An execution returned to an earlier state, in a search that compares no states.
     Round,
+    /// An execution needs a larger state than the program can have.
+    Size,
 }
 
-/// What a store may have got wrong: a new state taken for a visited one.
+/// The states that a store may have omitted, because it mistook them for visited ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Omission {
     /// Nothing.
@@ -87,12 +93,12 @@ pub enum Omission {
     Never,
     /// States whose 64-bit fingerprints are equal.
     Collision {
-        /// How many states are expected to be missed, were the fingerprints random: n² / 2⁶⁵.
+        /// The expected number of omitted states if fingerprints are random: n² / 2⁶⁵.
         expected: f64,
     },
     /// States whose bits were all set by others.
     Bits {
-        /// How probable that is for one more new state, with the array as full as it is at the end.
+        /// The probability of this for one more new state, with the array as full as at the end.
         probability: f64,
     },
 }

@@ -1,14 +1,13 @@
 //! How coverage grows with the number of executions: the data of the curves that icb's Figures 2, 5
 //! and 6 show.
 //!
-//! A search over executions looks at its own tally after certain numbers of executions. Between two
-//! looks it compares two numbers at the end of each execution, and nothing more; without
-//! [`Sampling`] it never looks.
+//! A search over executions records its tally after certain numbers of executions. Between two
+//! samples this costs a comparison of two numbers at the end of each execution.
 
 use crate::codec::{save_fields, save_variants};
 use crate::plan::tally::Tally;
 
-/// After which executions a search looks at what it has covered.
+/// After which executions coverage is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sampling {
     /// Never.
@@ -16,14 +15,14 @@ pub enum Sampling {
     Off,
     /// After 1, 2, …, 9, 10, 20, …, 90, 100, 200, …: as often in every decade.
     Decades,
-    /// After every so many, at least 1.
+    /// After every `n` executions, `n` at least 1.
     Every(u64),
 }
 
 save_variants!(Sampling { 0 => Off, 1 => Decades, 2 => Every(n) });
 
 impl Sampling {
-    /// The first number of executions after `taken` at which to look.
+    /// The first number of executions after `taken` at which a sample is due.
     pub(crate) fn next(self, taken: u64) -> u64 {
         match self {
             Sampling::Off => u64::MAX,
@@ -36,12 +35,12 @@ impl Sampling {
     }
 }
 
-/// What was covered after more and more executions.
+/// Coverage as a function of the number of executions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// From the first look to the end of the search, which is always looked at.
+    /// The samples, in order. The last one is from the end of the search.
     pub samples: Vec<Tally>,
-    /// How many executions there were when the first failure was known, if one was found.
+    /// The number of executions after which the first failure was known, if one was found.
     pub first_failure: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a search is asked for: plans, strategies, and the refusal of what makes no sense.
+//! What users ask for: plans, strategies, and refusals.
 
 pub mod coverage;
 mod defaults;
@@ -13,6 +13,8 @@ pub mod tally;
 pub mod terms;
 
 use std::time::Duration;
+
+use preempt_system::memory::MemoryModel;
 
 pub use self::defaults::Subject;
 use self::growth::Sampling;
@@ -33,9 +35,10 @@ pub enum Order {
     /// that are wide.
     DepthFirst,
     /// Executions by their number of preemptions, from none up: iterative context bounding. A
-    /// finding has the fewest that any has; within a [bound](Plan::bound) everything is covered.
+    /// finding has the fewest preemptions of all; within a [bound](Plan::bound) everything is
+    /// covered.
     Icb {
-        /// Which steps are remembered so as not to be taken again.
+        /// Which steps are cached, so that they are not repeated.
         cache: Cache,
     },
     /// All executions within a [bound](Plan::bound) on preemptions, depth first, without any
@@ -149,7 +152,10 @@ pub enum StoreKind {
     /// Whole states, cut into pieces that are kept once: exact, and about 8 bytes for a state of
     /// any size plus what the pieces need.
     Tree,
-    /// 64 bits of a hash for every state. Two states with the same hash are taken for one.
+    /// Whole states in sorted runs: exact, one or two bytes for most states, and larger than memory
+    /// if there is a [directory](crate::Search::spill_to). Breadth first only.
+    Sorted,
+    /// 64 bits of a hash for every state. Two states with the same hash count as one.
     Fingerprint,
     /// Three bits for every state in an array of fixed size. The fuller it is, the more states are
     /// missed.
@@ -165,6 +171,7 @@ impl StoreKind {
         match self {
             StoreKind::Exact => "exact",
             StoreKind::Tree => "tree",
+            StoreKind::Sorted => "sorted",
             StoreKind::Fingerprint => "fingerprint",
             StoreKind::Bitstate { .. } => "bitstate",
         }
@@ -186,19 +193,21 @@ pub struct Limits {
     /// The most bytes of the store and the pending states. The path of a finding is searched for
     /// afterwards and may need as much again.
     pub memory: Option<usize>,
-    /// The most resident bytes of the process: see [`memory`](crate::engine::memory). On Linux only.
+    /// The most resident bytes of the process: see [`memory`](crate::engine::memory). On Linux
+    /// only.
     pub resident: Option<usize>,
     /// The most time.
     pub time: Option<Duration>,
 }
 
-/// What users ask for: an order, a reduction, a store, a bound, limits. [`Plan::build`] refuses what
-/// makes no sense or would be unsound, and [resolves](Plan::resolve) the rest to a [`Strategy`].
+/// What users ask for: an order, a reduction, a store, a bound, limits. [`Plan::build`] refuses
+/// senseless and unsound combinations, and [resolves](Plan::resolve) the others to a [`Strategy`].
 ///
 /// ```
 /// use preempt_explore::{Order, Plan, StoreKind};
 ///
-/// let search = Plan::new().order(Order::BreadthFirst).store(StoreKind::Tree).jobs(2).keep_going().build();
+/// let plan = Plan::new().order(Order::BreadthFirst).store(StoreKind::Tree).jobs(2);
+/// let search = plan.keep_going().build();
 /// assert!(search.is_ok());
 /// let refusal = Plan::new().jobs(0).build().err().expect("there is no worker");
 /// assert_eq!(refusal.to_string(), "`jobs` must be at least 1");
@@ -225,6 +234,8 @@ pub struct Plan {
     pub points: Points,
     /// The partial-order reduction.
     pub reduction: Reduction,
+    /// The memory model of the program, which its front end provides.
+    pub memory: MemoryModel,
     /// How visited states are stored.
     pub store: StoreKind,
     /// Number of workers.
@@ -258,6 +269,7 @@ impl Default for Plan {
             sampling: Sampling::default(),
             points: Points::default(),
             reduction: Reduction::default(),
+            memory: MemoryModel::default(),
             store: StoreKind::default(),
             jobs: 1,
             limits: Limits::default(),
@@ -282,7 +294,7 @@ impl Plan {
         Plan { order, ..self }
     }
 
-    /// Takes no execution with more preemptions than these.
+    /// Explores executions with at most `bound` preemptions.
     pub fn bound(self, bound: u32) -> Plan {
         Plan { bound: Some(bound), ..self }
     }

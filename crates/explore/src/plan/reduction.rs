@@ -1,4 +1,4 @@
-//! The reductions by name, and what is known of each without running it.
+//! The reductions by name, and their static properties.
 
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ impl Reduction {
     }
 }
 
-/// Which steps of different threads depend on each other.
+/// The dependence relation between steps of different threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dependence {
     /// Those that touch a common location which one of them writes.
@@ -99,9 +99,9 @@ impl Dependence {
 /// cycles are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reading {
-    /// A cycle is noticed when a state is reached that the prefix was extended from: a round late.
-    /// Transitions that are executed and then not added count. It gives the figures that the paper
-    /// reports.
+    /// A cycle is noticed when a state is reached that the prefix was extended from: one round of
+    /// the cycle later. Transitions that are executed and then not added count. It gives the
+    /// figures that the paper reports.
     #[default]
     Late,
     /// A cycle is noticed when any state of the prefix is reached again, as the figure says. Only

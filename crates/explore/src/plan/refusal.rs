@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use preempt_system::memory::MemoryModel;
+
 use super::Points;
 use super::property::{Loss, Property, Soundness};
 use super::strategies::{Class, Conflict, Entry, STRATEGIES, named};
 use super::terms::{PlanTerms, Setting, Term, Terms};
 
-/// A plan that makes no sense, would be unsound, or does not suit the program.
+/// The reason why a plan is refused: it is senseless, unsound, or unsuitable for the program.
 ///
 /// `Display` uses the names of [`Plan`](super::Plan)'s methods; a front end uses
 /// [`Refusal::in_terms_of`] with its own.
@@ -21,7 +23,7 @@ pub enum Refusal {
         /// The smallest value allowed.
         least: u64,
     },
-    /// A setting is zero that may have any positive value.
+    /// A setting that must be positive is zero.
     Zero(Setting),
     /// The value of a setting is too large.
     TooLarge {
@@ -71,6 +73,13 @@ pub enum Refusal {
         property: Property,
         /// Why it is not sound.
         soundness: Soundness,
+    },
+    /// The strategy is not sound under the memory model.
+    Memory {
+        /// The strategy.
+        strategy: &'static str,
+        /// The memory model.
+        memory: MemoryModel,
     },
     /// The model has invariants, and states between synchronisation points are not visited.
     InvariantsBetweenPoints,
@@ -146,6 +155,8 @@ pub enum Unusable {
     OtherPlan(Option<Difference>),
     /// There is too little memory for its contents, or another build wrote it.
     DoesNotFit,
+    /// The search did something after it was resumed that it never does by itself; what.
+    Misleads(String),
 }
 
 /// The first setting in which the search of a checkpoint differs.
@@ -353,6 +364,15 @@ impl fmt::Display for InTerms<'_> {
             Refusal::Property { strategy, property, soundness } => {
                 self.property(f, strategy, *property, *soundness)
             }
+            Refusal::Memory { strategy, memory } => write!(
+                f,
+                "{} cannot be combined with {memory} memory: it names a step by its alternative, \
+                 which counts stores, and the same alternative means something else after steps \
+                 were exchanged; `x.store(1, Relaxed)` in parallel with `x.store(2, Relaxed)`: the \
+                 second store before the first is the first one after the second. Use {}",
+                self.strategy(strategy),
+                self.any_of(["icb", "executions", "random"].map(Term::Strategy).into_iter())
+            ),
             Refusal::InvariantsBetweenPoints => write!(
                 f,
                 "the model has invariants, and {} does not visit the states between two \
@@ -446,6 +466,11 @@ impl fmt::Display for InTerms<'_> {
                     "the checkpoint cannot be resumed: there is too little memory for its \
                      contents, or another build of this version wrote it; free memory, or start \
                      again",
+                ),
+                Unusable::Misleads(what) => write!(
+                    f,
+                    "the checkpoint cannot be resumed: its contents do not belong to this \
+                     program, or it has changed since ({what}); start again"
                 ),
             },
         }

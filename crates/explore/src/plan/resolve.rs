@@ -1,5 +1,5 @@
-//! From what a plan asks for to a strategy: checks the ranges of the settings, and what the table
-//! of [strategies] says about their combination.
+//! From a plan to a strategy: checks the ranges of the settings, and their combination against the
+//! table of [strategies].
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Plan {
-    /// The plan with its strategy, or why it makes no sense.
+    /// The plan with its strategy, or the reason why it is refused.
     pub fn resolve(&self) -> Result<ResolvedPlan, Refusal> {
         self.check_ranges()?;
         self.check_requirements()?;
@@ -22,10 +22,11 @@ impl Plan {
             strategy: entry.name,
             instead: entry.needs_bound.unwrap_or("executions"),
         })?;
-        let Plan { count, sampling, jobs, limits, .. } = *self;
+        let Plan { memory, count, sampling, jobs, limits, .. } = *self;
         let Plan { keep_going, first, promote, deadlock, shrink, .. } = *self;
         Ok(ResolvedPlan {
             strategy,
+            memory,
             count,
             sampling,
             jobs,
@@ -103,7 +104,11 @@ impl Plan {
         let is_icb = matches!(self.order, Order::Icb { .. });
         let sync = || Requirement::OneOf(vec![Term::Points(Points::Sync)]);
         let sampled = self.sampling != Sampling::Off;
+        let is_bfs = self.order == Order::BreadthFirst && self.reduction == Reduction::None;
         let missing = [
+            (Setting::Store, self.store == StoreKind::Sorted && !is_bfs, {
+                Requirement::OneOf(vec![Term::Strategy("bfs")])
+            }),
             (Setting::Executions, self.limits.executions.is_some() && !is_executions, {
                 Requirement::Executions
             }),
@@ -128,6 +133,9 @@ impl Plan {
     /// Whether the strategy is sound together with the other settings, as its row says.
     fn check_strategy(&self, entry: &'static Entry) -> Result<(), Refusal> {
         let strategy = entry.name;
+        if !entry.memory_models.contains(&self.memory) {
+            return Err(Refusal::Memory { strategy, memory: self.memory });
+        }
         if self.deadlock {
             entry.check(Property::Deadlock)?;
         }
@@ -180,7 +188,7 @@ impl Entry {
     }
 }
 
-/// More workers than any machine has cores: a slip of the finger.
+/// More workers than any machine has cores: surely a typing error.
 const MOST_JOBS: u64 = 1024;
 
 /// No execution has this many steps whose order could matter.

@@ -1,4 +1,4 @@
-//! The strategies: one row for each, with everything that is known about it without running it.
+//! The strategies: one row for each, with all its static properties.
 //!
 //! [`STRATEGIES`] is the only list of strategies. The command line takes its values and its help
 //! from it, the library its words for `PREEMPT_ORDER` and `PREEMPT_REDUCE`, reports their names,
@@ -25,7 +25,7 @@ pub struct Entry {
     pub value: Value,
     /// The parameter that may follow its name after a colon.
     pub parameter: ParameterKind,
-    /// Who needs it.
+    /// The users to whom it is useful.
     pub audience: Audience,
     /// What it explores, in a few words.
     pub summary: &'static str,
@@ -61,7 +61,7 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 impl Entry {
-    /// Whether it is of use to those who check programs.
+    /// Whether it is for users who check programs.
     pub fn is_general(&self) -> bool {
         self.audience == Audience::General
     }
@@ -71,7 +71,7 @@ impl Entry {
         !self.conflicts.iter().any(|conflict| conflict.with == [Setting::Bound])
     }
 
-    /// Whether it can search this.
+    /// Whether it can search this kind of subject.
     pub fn searches(&self, subject: Subject) -> bool {
         subject == Subject::Model || self.not_for_programs.is_none()
     }
@@ -118,7 +118,7 @@ pub enum Value {
 /// What the parameter of a strategy means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// There is none.
+    /// No parameter.
     None,
     /// A cache: `icb:hb`.
     Cache,
@@ -190,12 +190,12 @@ pub fn parse(text: &str) -> Result<Written, NotAStrategy> {
     Ok(Written { entry, value, has_parameter: parameter.is_some() })
 }
 
-/// Who needs a strategy.
+/// The users to whom a strategy is useful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Everybody who checks programs.
+    /// Users who check programs.
     General,
-    /// Those who compare algorithms: a published variant that another strategy supersedes.
+    /// Users who compare algorithms: a published variant that another strategy supersedes.
     Research,
 }
 
@@ -432,6 +432,7 @@ const STATES: Entry = Entry {
 /// What all searches over executions without a reduction have in common.
 const EXECUTIONS: Entry = Entry {
     class: Class::Executions,
+    memory_models: &MemoryModel::ALL,
     conflicts: &[&BOUND_NOT_COUNTED, &STORE_OF_EXECUTIONS],
     not_for_programs: None,
     properties: SOUND,
@@ -445,7 +446,11 @@ const SAMPLE: Entry = Entry {
     ..EXECUTIONS
 };
 /// What reductions over executions without a bound have in common.
+///
+/// They compare steps of different executions by their alternatives, and an alternative of weak
+/// memory is a number of stores, which depends on the order of execution.
 const TRACES: Entry = Entry {
+    memory_models: &[MemoryModel::Sc],
     orders: &[Order::Executions],
     conflicts: &[&BOUND_AND_SLEEP, &DEPTH_OF_REDUCTION, &JOBS_OF_REDUCTION, &STORE_OF_EXECUTIONS],
     properties: Properties { invariant: Soundness::Unsound(&SKIPPED_STATES), ..SOUND },

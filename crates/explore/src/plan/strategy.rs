@@ -5,6 +5,8 @@
 //! make no sense. [`Plan::resolve`](super::Plan::resolve) turns those that do into a [`Strategy`],
 //! in which the others do not exist.
 
+use preempt_system::memory::MemoryModel;
+
 use super::growth::Sampling;
 use super::{Cache, Count, Dependence, Limits, Points, Reading, Shrink, StoreKind};
 
@@ -269,11 +271,13 @@ impl ExecutionSearch {
     }
 }
 
-/// A plan that makes sense: what the engine runs.
+/// A validated plan: what the engine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResolvedPlan {
     /// What is explored, and how.
     pub strategy: Strategy,
+    /// The memory model of the program.
+    pub memory: MemoryModel,
     /// What a search over executions counts.
     pub count: Count,
     /// After which executions coverage is sampled.

@@ -1,26 +1,25 @@
-//! What a search over executions has counted, in all and bound by bound.
+//! The counts of a search over executions, in total and per bound.
 
 use crate::codec::save_fields;
 
 /// Numbers of a search over executions. `None` where the search did not [count](crate::Count) it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Executions that came to their end. Of an iterative search also those that were met before.
+    /// Complete executions. An iterative search counts those of earlier rounds again.
     pub executions: u64,
-    /// Executions that were cut after the greatest number of steps allowed.
+    /// Executions that were cut at the limit of steps.
     pub cut: u64,
-    /// Steps taken, apart from those that were only taken again to get somewhere.
+    /// Steps taken, without those that were only repeated to return to an earlier point.
     pub steps: u64,
-    /// Steps left out because what they lead to is covered.
+    /// Steps that were skipped because everything that they lead to is covered.
     pub pruned: u64,
-    /// Distinct happens-before graphs of executions that came to their end.
+    /// Distinct happens-before graphs of complete executions.
     pub traces: Option<u64>,
-    /// Distinct states in which executions came to their end.
+    /// Distinct final states of complete executions.
     pub ends: Option<u64>,
     /// Distinct states, the initial one among them.
     pub states: Option<u64>,
-    /// Distinct happens-before graphs of executions and of their beginnings, the empty one among
-    /// them.
+    /// Distinct happens-before graphs of executions and their prefixes, including the empty one.
     pub graphs: Option<u64>,
 }
 
@@ -28,12 +27,12 @@ save_fields!(Tally { executions, cut, steps, pruned, traces, ends, states, graph
 save_fields!(BoundCoverage { bound, all, new, cut });
 
 impl Tally {
-    /// Executions that were taken, to their end or as far as allowed.
+    /// Executions taken: complete ones and those that were cut.
     pub fn taken(&self) -> u64 {
         self.executions + self.cut
     }
 
-    /// Adds what another worker has counted. What is counted in sets is left alone.
+    /// Adds the counters of another worker. Counts that come from shared sets are not added.
     pub(crate) fn add(&mut self, other: &Tally) {
         self.executions += other.executions;
         self.cut += other.cut;
@@ -41,7 +40,7 @@ impl Tally {
         self.pruned += other.pruned;
     }
 
-    /// What was added since there was `before`.
+    /// The difference to `before`, an earlier tally of the same search.
     pub(crate) fn since(&self, before: &Tally) -> Tally {
         let new = |all: Option<u64>, before: Option<u64>| all.map(|all| all - before.unwrap_or(0));
         Tally {
@@ -57,15 +56,15 @@ impl Tally {
     }
 }
 
-/// What a bound allows: of preemptions, or of steps in a search that is bounded by these.
+/// The coverage within a bound: on preemptions, or on steps in a search that is bounded by steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundCoverage {
     /// The bound.
     pub bound: u32,
-    /// What was seen within this bound and those before.
+    /// Counts within this bound, including the lower ones.
     pub all: Tally,
-    /// What of that was not seen within those before.
+    /// Counts that this bound added to the lower ones.
     pub new: Tally,
-    /// Whether the bound kept the search from anything.
+    /// Whether the bound cut anything.
     pub cut: bool,
 }

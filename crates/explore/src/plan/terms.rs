@@ -1,8 +1,8 @@
 //! The vocabulary of a front end: how its users write a setting or a strategy.
 //!
-//! The engine refuses plans without knowing who asked. A [`Refusal`](super::Refusal) names settings
-//! and strategies as data, and each front end provides the [`Terms`] in which its users wrote them:
-//! flags on the command line, methods in the library.
+//! The engine does not know which front end made a plan. A [`Refusal`](super::Refusal) names
+//! settings and strategies as data, and each front end provides the [`Terms`] in which its users
+//! wrote them: flags on the command line, methods in the library.
 
 use std::fmt;
 
@@ -31,6 +31,8 @@ pub enum Setting {
     Store,
     /// The size of the bitstate array.
     BitstateSize,
+    /// [`Search::spill_to`](crate::Search::spill_to).
+    Spill,
     /// [`Plan::jobs`](super::Plan::jobs).
     Jobs,
     /// [`Plan::first`](super::Plan::first).
@@ -75,6 +77,8 @@ pub enum Term {
     Points(Points),
     /// The choice of a bitstate store.
     Bitstate,
+    /// The choice of a sorted store.
+    Sorted,
 }
 
 impl From<Setting> for Term {
@@ -101,6 +105,7 @@ impl Terms for PlanTerms {
             Term::Cache(cache) => write!(f, "`Cache::{cache:?}`"),
             Term::Points(points) => write!(f, "`Points::{points:?}`"),
             Term::Bitstate => f.write_str("`StoreKind::Bitstate`"),
+            Term::Sorted => f.write_str("`StoreKind::Sorted`"),
         }
     }
 }
@@ -127,6 +132,7 @@ fn method(setting: Setting) -> &'static str {
         Setting::Promote => "promote",
         Setting::Store => "store",
         Setting::BitstateSize => "StoreKind::Bitstate::bytes",
+        Setting::Spill => "spill_to",
         Setting::Jobs => "jobs",
         Setting::First => "first",
         Setting::KeepGoing => "keep_going",

@@ -4,8 +4,8 @@
 //! A step *sleeps* at a place if executions explored before cover everything that it leads to: it
 //! was taken at an earlier place, and only steps independent of it came since. Steps sleep, not
 //! threads: a thread may have several alternatives, and another step may depend on one of them
-//! only. A sleeping step still touches what it touched when it fell asleep, because nothing that it
-//! reads has changed.
+//! only. A sleeping step keeps the footprint that it had when it fell asleep, because nothing that
+//! it reads has changed.
 
 use preempt_system::{Choice, System, ThreadSet};
 
@@ -27,7 +27,7 @@ pub(crate) struct Place {
 
 save_fields!(Place { backtrack, sleep, taken });
 
-/// The part in which the reductions differ.
+/// Chooses the threads to try at each place: the part in which the reductions differ.
 pub(crate) trait Backtracking<S: System> {
     /// Whether steps sleep.
     const SLEEP: bool;

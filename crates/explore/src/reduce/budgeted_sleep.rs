@@ -5,17 +5,17 @@
 //!
 //! **Guarantees.** Every trace that has an execution with at most `bound` preemptions is explored,
 //! by an execution within the bound: assertions, deadlocks and terminal states within the bound
-//! survive. Some traces are explored more than once. If [`ReductionStats::bounded`] is 0 the bound left
-//! nothing out.
+//! survive. Some traces are explored more than once. If [`ReductionStats::bounded`] is 0 the bound
+//! left nothing out.
 //!
 //! Why. Ordinary sleep sets are unsound under a bound (program X of the zoo): a run `s.t.w.u.F`,
-//! with `w` independent of `u`, is left out because `s.u.t.w.F` was explored, and that run may have
-//! one preemption more. So a step keeps what it cost when it falls asleep. In the other run nothing
-//! gets dearer inside `w` and `F`, unless `u` *enables* a thread which was blocked where it was
-//! switched away from; steps that may do that never sleep (program W). The switch from `u`'s thread
-//! to `t` costs at most one if that thread can go on after `u`, and `u` sleeps only beside steps
-//! that cost as much; the switches around the old place of `u` cancel. By induction on the order of
-//! the search, an execution at most as dear is always explored.
+//! with `w` independent of `u`, is skipped because `s.u.t.w.F` was explored, and that run may have
+//! one preemption more. So a step keeps its cost when it falls asleep. In the other run nothing
+//! gets more expensive inside `w` and `F`, unless `u` *enables* a thread which was blocked where it
+//! was switched away from; steps that may do that never sleep (program W). The switch from `u`'s
+//! thread to `t` costs at most one if that thread can continue after `u`, and `u` sleeps only next
+//! to steps that cost as much; the switches around the old place of `u` cancel. By induction on the
+//! order of the search, an execution that costs at most as much is always explored.
 //!
 //! **Map.**
 //!
@@ -27,13 +27,13 @@
 //!
 //! **Deviations.**
 //!
-//! 1. What can be waited for is not always known of a program.
-//!    [`waits::reachable`](crate::engine::waits::reachable) finds it out by visiting all states of
-//!    a model, which are far fewer than the executions; [`Waits::Anywhere`] takes every access for
-//!    something that may enable, and lets only steps sleep that touch nothing.
+//! 1. It is not always known what threads may wait for.
+//!    [`waits::reachable`](crate::engine::waits::reachable) computes it by visiting all states of a
+//!    model, which are far fewer than the executions; [`Waits::Anywhere`] assumes that every access
+//!    may enable a thread, so that only steps without accesses sleep.
 //! 2. Steps sleep, not threads: a thread may have alternatives, each with a footprint of its own,
-//!    and all steps that are awake are taken everywhere. So an alternative that sleeps covers no
-//!    other one.
+//!    and all steps that are awake are taken everywhere. So a sleeping alternative does not cover
+//!    the others.
 //!
 //! **Cost.** No table. Near the optimum without locks; several times the traces where the bound no
 //! longer restricts anything.
@@ -64,8 +64,8 @@ pub(crate) struct Place {
     sleep: Vec<Choice>,
     /// The steps to take here, the next one last.
     todo: Vec<Choice>,
-    /// The steps taken here that may sleep, and what each cost: the preemptions after it, and one
-    /// more if its thread could go on.
+    /// The steps taken here that may sleep, and the cost of each: the preemptions after it, plus
+    /// one if its thread could continue.
     done: Vec<(Choice, u32)>,
 }
 
@@ -125,13 +125,13 @@ impl<S: System> Policy<S> for BudgetedSleep {
         Some((choice, inherit(trace, &asleep, choice)))
     }
 
-    /// Only after a step is it known whether its thread could go on.
+    /// Whether the thread of a step can continue is known only after the step.
     fn leave(&mut self, trace: &Trace<'_, S>, _: Place, parent: Option<&mut Place>) {
         let (Some(parent), Some(last)) = (parent, trace.len().checked_sub(1)) else { return };
         let choice = trace.cursor.choice(last);
         if !self.0.waits.may_end(trace.cursor.taken(last)) {
-            let goes_on = trace.cursor.enabled().contains(choice.thread);
-            let cost = trace.cursor.preemptions().count() + u32::from(goes_on);
+            let continues = trace.cursor.enabled().contains(choice.thread);
+            let cost = trace.cursor.preemptions().count() + u32::from(continues);
             parent.done.push((choice, cost));
         }
     }

@@ -1,4 +1,5 @@
-//! The reductions over executions as depth-first searches: a [`Policy`] decides which steps to take.
+//! The reductions over executions as depth-first searches: a [`Policy`] decides which steps to
+//! take.
 
 use preempt_system::{Choice, System};
 
@@ -6,10 +7,10 @@ use super::trace::{ReductionStats, Trace};
 use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::cursor::Cursor;
 use crate::engine::depth_first::{self, DepthFirst, Next};
-use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor, explore, take_again};
+use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor, run_to_end, take_again};
 use crate::plan::Dependence;
 
-/// A new place, and why no step is taken there although some thread is enabled.
+/// A new place, and the reason if no step is taken there although some thread is enabled.
 pub(crate) type Entered<P, N> = Result<(P, Option<Cut>), Stop<N>>;
 
 /// Which steps a reduction takes. A *place* is what the reduction knows of the execution before one
@@ -107,7 +108,7 @@ impl<'c, S: System, P: Policy<S>> ReducedSearch<'c, S, P> {
         mut self,
         visitor: &mut impl Visitor<S>,
     ) -> Result<ReductionStats, Stop<S::Need>> {
-        explore(&mut self, visitor)?;
+        run_to_end(&mut self, visitor)?;
         Ok(self.places.stats)
     }
 }

@@ -19,15 +19,15 @@
 //! **Alternatives.** What sleeps is a step with its alternative: it stays asleep beside steps that
 //! are independent of *its* footprint, whatever the other alternatives of its thread touch, and
 //! covers none of them. All threads that are awake are tried everywhere, so the first step of every
-//! execution is taken or sleeps: no argument from races is needed, in which alternatives could be
+//! execution is taken or sleeps. The argument does not use races, in which alternatives could be
 //! confused.
 //!
-//! **Deviations.** 1. Persistent sets are not used with it here; that is [`dpor`](super::dpor). 2.
-//! An execution whose enabled steps all sleep is reported as
+//! **Deviations.** 1. Persistent sets are not used; see [`dpor`](super::dpor). 2. An execution
+//! whose enabled steps all sleep is reported as
 //! [`Cut::Covered`](crate::engine::execution::Cut::Covered).
 //!
-//! **Cost.** No table. Time: happens-before states times threads; executions that end asleep are up
-//! to several times the traces.
+//! **Cost.** No table. Time: happens-before states times threads; there can be several times as
+//! many executions that end asleep as traces.
 
 use preempt_system::{Choice, System, ThreadSet};
 
@@ -51,14 +51,14 @@ pub fn sleep_sets<S: System>(
 pub(crate) fn strategy<S: System>(
     cursor: &mut Cursor<S>,
     dependence: Dependence,
-) -> ReducedSearch<'_, S, Backtrack<Everyone>> {
-    ReducedSearch::new(cursor, dependence, Backtrack(Everyone))
+) -> ReducedSearch<'_, S, Backtrack<AllThreads>> {
+    ReducedSearch::new(cursor, dependence, Backtrack(AllThreads))
 }
 
 /// Tries every thread.
-pub(crate) struct Everyone;
+pub(crate) struct AllThreads;
 
-impl<S: System> Backtracking<S> for Everyone {
+impl<S: System> Backtracking<S> for AllThreads {
     const SLEEP: bool = true;
 
     fn begin(&mut self, _: &Trace<'_, S>, awake: ThreadSet, _: &[Choice]) -> ThreadSet {

@@ -1,8 +1,8 @@
 //! An execution in progress together with its happens-before graph.
 //!
-//! Footprints enter the reductions here and nowhere else, so that this is the place where the
-//! [`Dependence`] is chosen, and where the start of a thread is put before its first step: a
-//! program says what a step touches, not that a thread cannot run before it exists.
+//! Footprints enter the reductions only here, so this module applies the [`Dependence`], and orders
+//! the start of a thread before its first step: a program reports the accesses of a step, not that
+//! a thread cannot run before it exists.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ save_fields!(ReductionStats { executions, covered, bounded, nodes });
 pub(crate) struct Trace<'c, S: System> {
     pub(crate) cursor: &'c mut Cursor<S>,
     dependence: Dependence,
-    /// Its graph, and what each step touched, if the dependence is another than the cursor's own.
+    /// The graph and the footprint of each step, if the dependence differs from the cursor's.
     other: Option<(HbGraph, Vec<Footprint>)>,
     /// For each slot that a step has filled, which step.
     started: Vec<Option<usize>>,
@@ -62,7 +62,7 @@ impl<'c, S: System> Trace<'c, S> {
     #[inline]
     pub(crate) fn graph(&self) -> &HbGraph {
         let graph = self.other.as_ref().map(|(graph, _)| graph).or(self.cursor.graph());
-        graph.expect("without a graph of its own, the cursor's")
+        graph.expect("without a graph of its own, it uses the cursor's")
     }
 
     /// The number of steps of the execution.
@@ -80,8 +80,8 @@ impl<'c, S: System> Trace<'c, S> {
         self.chooses(self.cursor.pending_before(at))
     }
 
-    /// Whether a step is one of several alternatives, as far as executions can be continued with
-    /// the others.
+    /// Whether a step is one of several alternatives, and executions can be continued with the
+    /// others.
     #[inline]
     pub(crate) fn chooses(&self, pending: &Pending) -> bool {
         pending.chooses() && (self.cursor.system().advances_by_any_step() || pending.varies())
@@ -92,7 +92,6 @@ impl<'c, S: System> Trace<'c, S> {
         self.dependence.apply(self.cursor.footprint(choice))
     }
 
-    /// All slots.
     pub(crate) fn slots(&self) -> impl Iterator<Item = ThreadId> + use<S> {
         (0..self.cursor.threads()).map(ThreadId::new)
     }
@@ -148,7 +147,7 @@ impl<'c, S: System> Trace<'c, S> {
     }
 
     /// The footprints of a thread's next step, or of its wait: one for each alternative.
-    pub(crate) fn looks(&self, thread: ThreadId) -> impl Iterator<Item = Cow<'_, Footprint>> {
+    pub(crate) fn attempts(&self, thread: ThreadId) -> impl Iterator<Item = Cow<'_, Footprint>> {
         self.cursor
             .pending(thread)
             .footprints
@@ -156,15 +155,15 @@ impl<'c, S: System> Trace<'c, S> {
             .map(|(_, footprint)| self.dependence.apply(footprint))
     }
 
-    /// Whether the last step may have changed the last race of a thread's next step, whose footprint
-    /// is `look`: it changed that step (it is the thread's own, started the thread, or ended one of
-    /// several waits), or it depends on `look`.
+    /// Whether the last step may have changed the last race of a thread's next step, whose
+    /// footprint is `attempt`: it changed that step (it is the thread's own, started the thread, or
+    /// ended one of several waits), or it depends on `attempt`.
     ///
-    /// Comparing the last step with `look` alone is not enough. A thread that waits for two things
-    /// one after the other, such as a notification and then a mutex, has a new look after the first
-    /// one came, and the step that brought it is independent of the new look.
-    pub(crate) fn is_news(&self, thread: ThreadId, look: &Footprint) -> bool {
-        self.cursor.has_changed(thread) || look.depends(self.touched(self.len() - 1))
+    /// Comparing the last step with `attempt` alone is not enough. A thread that waits for two
+    /// things one after the other, such as a notification and then a mutex, has a new attempt after
+    /// the first one, and the step that caused it is independent of the new attempt.
+    pub(crate) fn may_change_last_race(&self, thread: ThreadId, attempt: &Footprint) -> bool {
+        self.cursor.has_changed(thread) || attempt.depends(self.touched(self.len() - 1))
     }
 
     /// Whether a step could have come before one that it races with.

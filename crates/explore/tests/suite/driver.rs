@@ -96,7 +96,8 @@ fn breadth_first_covers_a_depth_before_it_stops() {
     assert_eq!((outcome.coverage.depth, outcome.coverage.settled), (4, Some(3)));
     assert_eq!(
         outcome.guarantee(),
-        "INCOMPLETE: stopped at the limit of depth; 35 states, all within 3 steps expanded; no error"
+        "INCOMPLETE: stopped at the limit of depth; 35 states, all within 3 steps expanded; no \
+         error"
     );
 }
 
@@ -226,8 +227,8 @@ fn guarantees_say_what_was_covered() {
     assert_eq!((outcome.verdict, outcome.complete), (Verdict::Ok, true));
     assert_eq!(
         outcome.guarantee(),
-        "complete: all 2,197 states; no error; unless fingerprints collided: 1.3e-13 missed states are to be expected among \
-         2,197"
+        "complete: all 2,197 states; no error; unless fingerprints collided: 1.3e-13 missed \
+         states are to be expected among 2,197"
     );
 
     let outcome = run(Plan::new().store(StoreKind::Bitstate { bytes: 1 << 20 }), &grid(3, 12));

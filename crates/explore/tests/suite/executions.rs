@@ -149,11 +149,13 @@ fn the_bound_is_part_of_the_guarantee() {
     let says = |plan: Plan| run(plan, &three).guarantee();
     assert_eq!(
         says(icb(Cache::Hb)),
-        "stopped at the first error after 8 complete executions, the rest not explored; no error needs fewer than 1 preemption"
+        "stopped at the first error after 8 complete executions, the rest not explored; no error \
+         needs fewer than 1 preemption"
     );
     assert_eq!(
         says(icb(Cache::Hb).bound(0)),
-        "all 6 traces with at most 0 preemptions (6 executions); no error; any error needs at least 1 preemption"
+        "all 6 traces with at most 0 preemptions (6 executions); no error; any error needs at \
+         least 1 preemption"
     );
     let within = run(icb(Cache::None).bound(0), &three);
     assert_eq!((within.verdict, within.complete, within.stopped), (Verdict::Ok, false, None));
@@ -188,7 +190,8 @@ fn the_bound_is_part_of_the_guarantee() {
     let depth = says(Plan::new().order(Order::Depth { steps: 2 }));
     assert_eq!(
         depth,
-        "INCOMPLETE: all executions up to 2 steps: 0 complete, 9 cut; no error; any error needs at least 3 steps"
+        "INCOMPLETE: all executions up to 2 steps: 0 complete, 9 cut; no error; any error needs \
+         at least 3 steps"
     );
 }
 
@@ -289,7 +292,8 @@ fn limits_and_interrupts_end_a_search() {
     assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Incomplete, Some(Limit::Interrupt)));
     assert!(
         outcome.guarantee().contains(
-            " inside bound 1; 91 executions; covered: all 6 traces with at most 0 preemptions (6 executions)"
+            " inside bound 1; 91 executions; covered: all 6 traces with at most 0 preemptions (6 \
+             executions)"
         ),
         "{}",
         outcome.guarantee()

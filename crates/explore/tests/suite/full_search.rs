@@ -11,9 +11,10 @@ use preempt_explore::{Coverage, Limits, Omission, Order, Outcome, Plan, Silent, 
 use preempt_system::{FailureKind, Verdict};
 
 const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
-const STORES: [StoreKind; 4] = [
+const STORES: [StoreKind; 5] = [
     StoreKind::Exact,
     StoreKind::Tree,
+    StoreKind::Sorted,
     StoreKind::Fingerprint,
     StoreKind::Bitstate { bytes: 1 << 19 },
 ];
@@ -25,16 +26,19 @@ fn run(plan: Plan, toy: &Toy) -> Outcome {
 
 /// Every configuration.
 fn plans() -> impl Iterator<Item = Plan> {
-    ORDERS.into_iter().flat_map(|order| {
+    let plans = ORDERS.into_iter().flat_map(|order| {
         STORES.into_iter().flat_map(move |store| {
             JOBS.into_iter().map(move |jobs| Plan::new().order(order).store(store).jobs(jobs))
         })
-    })
+    });
+    // A sorted store is for breadth-first search only.
+    plans.filter(|plan| plan.store != StoreKind::Sorted || plan.order == Order::BreadthFirst)
 }
 
 /// Checks all configurations on one program against the oracle.
 fn agrees_with_oracle(toy: &Toy, what: &str) {
     let all = oracle::reachable(toy);
+    let failed = toy.failed(&all);
     for plan in plans() {
         let what = format!("{what}, {plan:?}");
         let outcome = run(plan.keep_going(), toy);
@@ -43,6 +47,7 @@ fn agrees_with_oracle(toy: &Toy, what: &str) {
         assert_eq!(seen.expanded, seen.states, "expanded: {what}");
         assert_eq!(seen.transitions, all.transitions, "transitions: {what}");
         assert_eq!((seen.blocked, seen.ended), (all.blocked, all.ended), "blocked, ended: {what}");
+        assert_eq!(seen.failed, failed, "failed: {what}");
         let lossy = matches!(plan.store, StoreKind::Bitstate { .. });
         assert_eq!(outcome.complete, !lossy, "{what}");
         assert_eq!(outcome.stopped, None, "{what}");
@@ -146,6 +151,9 @@ fn large_levels_are_shared_without_loss() {
             store
         };
         for order in ORDERS {
+            if store == StoreKind::Sorted && order != Order::BreadthFirst {
+                continue;
+            }
             for jobs in JOBS {
                 let outcome = run(Plan::new().order(order).store(store).jobs(jobs), &toy);
                 assert_eq!(outcome.coverage.states, expected, "{store:?} {order:?} {jobs}");
@@ -154,7 +162,7 @@ fn large_levels_are_shared_without_loss() {
                     6 * 6 * 7u64.pow(5),
                     "{store:?} {order:?} {jobs}"
                 );
-                let exact = matches!(store, StoreKind::Exact | StoreKind::Tree);
+                let exact = matches!(store, StoreKind::Exact | StoreKind::Tree | StoreKind::Sorted);
                 assert_eq!(outcome.omission == Omission::Never, exact);
             }
         }
@@ -221,8 +229,8 @@ fn a_program_that_is_born_wrong_has_an_empty_schedule() {
     }
 }
 
-/// A limit of memory that is enough for the search leaves no room for the parents of all states. The
-/// path is then found in several parts, and is the same.
+/// A limit of memory that is enough for the search leaves no room for the parents of all states.
+/// The path is then found in several parts, and is the same.
 #[test]
 fn the_path_of_a_finding_is_found_within_the_limit_of_memory() {
     let adds = |cell| vec![Op::Add { cell, value: 1 }; 12];

@@ -394,7 +394,7 @@ fn an_error_that_one_worker_finds_is_not_lost_behind_one_that_needs_too_much() {
         let outcome = run(icb(Cache::State).jobs(jobs), &first_needs_more, &Silent);
         assert_eq!(
             (outcome.verdict, outcome.stopped),
-            (Verdict::Incomplete, Some(Limit::Memory)),
+            (Verdict::Incomplete, Some(Limit::Size)),
             "{jobs} workers"
         );
     }

@@ -49,7 +49,7 @@
 pub mod arith;
 pub mod diagnostic;
 mod machine;
-#[expect(missing_docs, reason = "the fields of a variant are explained by the example in its doc")]
+#[expect(missing_docs, reason = "fields are explained by their names or by the example in the doc")]
 pub mod program;
 pub mod reader;
 pub mod source;

@@ -17,13 +17,10 @@ pub type EnumId = usize;
 /// A program that has passed all checks.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The source.
     pub source: Source,
     /// The granularity of steps.
     pub granularity: Granularity,
-    /// The enums.
     pub enums: Vec<Enum>,
-    /// The records.
     pub records: Vec<Record>,
     /// Shared variables and synchronisation objects, in the order of their declaration.
     pub globals: Vec<Global>,
@@ -33,7 +30,6 @@ pub struct Program {
     pub threads: Vec<Thread>,
     /// The function that runs before the first step, if there is one.
     pub init: Option<FunctionId>,
-    /// The invariants.
     pub invariants: Vec<Invariant>,
 }
 
@@ -49,18 +45,14 @@ pub enum Granularity {
 /// An enum: its values are 0, 1, … in the order of the variants.
 #[derive(Clone, Debug)]
 pub struct Enum {
-    /// Its name.
     pub name: String,
-    /// Its variants.
     pub variants: Vec<String>,
 }
 
 /// A record type.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Its name.
     pub name: String,
-    /// Its fields.
     pub fields: Vec<(String, Type)>,
 }
 
@@ -110,9 +102,7 @@ pub enum ObjectType {
 /// A shared variable or synchronisation object.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub ty: Type,
     /// Declared with `atomic`: for lock-free use, so it has no data races.
     pub atomic: bool,
@@ -126,9 +116,7 @@ pub struct Global {
 /// A local variable. Locals of aggregate type are allowed; objects are not.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub ty: Type,
 }
 
@@ -143,7 +131,6 @@ pub struct Function {
     pub locals: Vec<Local>,
     /// The type of its result, which is scalar.
     pub result: Option<Type>,
-    /// The statements.
     pub body: Block,
     /// The span of its name.
     pub span: Span,
@@ -167,7 +154,6 @@ pub struct Invariant {
     /// A pure expression: loads, operators, quantifiers, and no local variables except those of
     /// quantifiers.
     pub condition: Expr,
-    /// Its span.
     pub span: Span,
     /// The variables of its quantifiers.
     pub locals: Vec<Local>,
@@ -179,7 +165,6 @@ pub type Block = Vec<Stmt>;
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// Its kind.
     pub kind: StmtKind,
     /// Its span; for a statement with blocks, the span of its head.
     pub span: Span,
@@ -247,7 +232,6 @@ pub struct Place {
     pub path: Vec<Projection>,
     /// The type of the selected part.
     pub ty: Type,
-    /// Its span.
     pub span: Span,
 }
 
@@ -274,11 +258,9 @@ pub enum Projection {
 /// An expression with its type. Values of ranges are integers: `ty` of arithmetic is [`Type::Int`].
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// Its kind.
     pub kind: ExprKind,
     /// Its type, which is scalar. [`Type::Int`] and [`Type::Range`] can be mixed.
     pub ty: Type,
-    /// Its span.
     pub span: Span,
 }
 

@@ -40,6 +40,9 @@ pub struct Source {
     pub text: Arc<str>,
     /// The offsets at which lines start.
     lines: Arc<[u32]>,
+    /// Whether every character is one byte. Then columns need not be counted, which would take
+    /// quadratic time for a model in a single line.
+    ascii: bool,
 }
 
 impl Source {
@@ -49,18 +52,16 @@ impl Source {
         let starts =
             text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(at, _)| at as u32 + 1);
         let lines = std::iter::once(0).chain(starts).collect();
-        Source { name, text, lines }
+        let ascii = text.is_ascii();
+        Source { name, text, lines, ascii }
     }
 
     /// The start of `span` as `file:line:column`.
     pub fn site(&self, span: Span) -> Site {
         let line = self.lines.partition_point(|&start| start <= span.start) - 1;
         let before = self.text.get(self.lines[line] as usize..span.start as usize).unwrap_or("");
-        Site {
-            file: self.name.clone(),
-            line: line as u32 + 1,
-            column: before.chars().count() as u32 + 1,
-        }
+        let column = if self.ascii { before.len() } else { before.chars().count() };
+        Site { file: self.name.clone(), line: line as u32 + 1, column: column as u32 + 1 }
     }
 
     /// The text of `span`.

@@ -1,5 +1,5 @@
-//! What a checkpoint contains of an executable: the names of threads and objects, and what the search
-//! has turned out to need. It belongs to one executable with its arguments and its input
+//! What a checkpoint contains of an executable: the names of threads and objects, and what the
+//! search has turned out to need. It belongs to one executable with its arguments and its input
 //! ([`Executable::identity`]).
 
 use std::fs;
@@ -23,7 +23,7 @@ impl Executable {
     pub fn identity(&self) -> io::Result<u64> {
         let input = self.stdin.as_ref().map(fs::read).transpose()?;
         let limits = (self.max_steps, self.max_delay, self.max_memory, self.max_output);
-        let run = (self.harness, self.allocator, &self.environment);
+        let run = (self.harness, self.allocator, self.races, &self.environment);
         let options = (self.expected_exit, self.same_output, run, limits);
         let options = format!("{options:?}");
         let mut texts =
@@ -65,6 +65,7 @@ impl Resumable for Native {
         to.put(&assumed);
         to.put(&self.delays.load(Relaxed));
         to.put(&self.children.load(Relaxed));
+        to.put(&self.oversynchronised.load(Relaxed));
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
@@ -93,6 +94,7 @@ impl Resumable for Native {
         *self.assumed.get_mut().unwrap_or_else(PoisonError::into_inner) = assumed.collect();
         *self.delays.get_mut() = from.get()?;
         *self.children.get_mut() = from.get()?;
+        *self.oversynchronised.get_mut() = from.get()?;
         Ok(())
     }
 }

@@ -93,6 +93,10 @@ pub(crate) fn verb(kind: OpKind) -> &'static str {
         OpKind::CompareExchange => "compare_exchange",
         OpKind::Io | OpKind::IoWait => "input or output",
         OpKind::AfterWrite => "continues",
+        OpKind::EnterWait => "wait",
+        OpKind::EnterWrite => "change",
+        OpKind::Enter => "calls the standard library",
+        OpKind::Relock => "lock",
     }
 }
 
@@ -126,7 +130,7 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
         (1_000, "µs"),
         (1, "ns"),
     ];
-    // Four digits: reading a clock takes a microsecond, which nobody asked for.
+    // Four digits: reading a clock takes a microsecond, which would only be noise.
     let last = 10_u64.pow(nanoseconds.checked_ilog10().unwrap_or(0).saturating_sub(3));
     let nanoseconds = nanoseconds.saturating_add(last / 2) / last * last;
     let fits = |(size, _): &&(u64, &str)| nanoseconds >= *size;
@@ -166,6 +170,11 @@ fn untimed(names: &Names, symbols: &Symbols, op: &Op) -> String {
         OpKind::AfterWrite => {
             format!("{verb} after writing {}", object(names, symbols, op.object))
         }
+        // The source shows the call, and the objects are only known as words.
+        OpKind::EnterWait | OpKind::EnterWrite | OpKind::Enter => {
+            self::verb(OpKind::Enter).to_owned()
+        }
+        OpKind::Relock => "locks the mutex again".to_owned(),
         kind if kind.object_kind().is_some() => {
             format!("{}.{verb}()", object(names, symbols, op.object))
         }

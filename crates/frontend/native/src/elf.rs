@@ -23,8 +23,8 @@ pub fn inspect(path: &Path) -> Result<(), String> {
     }
     if about.mode() & 0o6000 != 0 {
         return Err(format!(
-            "{name} runs with the rights of another user (setuid or setgid), so no library can be loaded into it: \
-             check a copy without that bit"
+            "{name} runs with the rights of another user (setuid or setgid), so no library can be \
+             loaded into it: check a copy without that bit"
         ));
     }
     let mut bytes = Vec::new();
@@ -34,7 +34,8 @@ pub fn inspect(path: &Path) -> Result<(), String> {
     let loader = loader(&bytes).map_err(|why| format!("{name} {why}"))?;
     if loader.contains("musl") {
         return Err(format!(
-            "{name} uses musl instead of glibc ({loader}), which is not supported: build it for x86_64-unknown-linux-gnu"
+            "{name} uses musl instead of glibc ({loader}), which is not supported: build it for \
+             x86_64-unknown-linux-gnu"
         ));
     }
     if !Path::new(&loader).exists() {
@@ -52,7 +53,8 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
 fn loader(bytes: &[u8]) -> Result<String, &'static str> {
     if bytes.starts_with(b"#!") {
         return Err(
-            "is a script: name the interpreter, and the script as its argument, or the executable itself",
+            "is a script: name the interpreter, and the script as its argument, or the executable \
+             itself",
         );
     }
     if bytes.len() < HEADER || !bytes.starts_with(b"\x7fELF") {
@@ -79,7 +81,8 @@ fn loader(bytes: &[u8]) -> Result<String, &'static str> {
         }
     }
     Err(
-        "is linked statically, so no library can be loaded into it: link it dynamically (with gcc, without -static; Go programs cannot be)",
+        "is linked statically, so no library can be loaded into it: link it dynamically (with gcc, \
+         without -static; Go programs cannot be)",
     )
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::elf;
+use crate::entries::Functions;
 use crate::level::Level;
 
 /// What runs the code under test.
@@ -21,11 +22,12 @@ pub enum Harness {
     /// for its result and joins it; here it joins first. No behaviour of the test is lost: the two
     /// share nothing but the channel of the result, which the test's code cannot reach.
     Libtest,
-    /// Another harness that runs one test, perhaps in the main thread. Panics count as with libtest.
+    /// Another harness that runs one test, perhaps in the main thread. Panics count as with
+    /// libtest.
     Other,
 }
 
-/// Who provides the memory that a program allocates.
+/// The allocator of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
     /// The runtime: no memory is used twice in an execution, so addresses do not depend on the
@@ -49,8 +51,12 @@ pub struct Executable {
     pub harness: Harness,
     /// What can be seen of it.
     pub(crate) level: Level,
-    /// Who provides its memory.
+    /// Its precompiled functions whose beginnings become scheduling points.
+    pub(crate) functions: Functions,
+    /// The allocator of the program.
     pub allocator: Allocator,
+    /// Whether data races are looked for, if plain accesses are visible.
+    pub races: bool,
     /// The exit status of a good execution.
     pub expected_exit: i32,
     /// The file that is the standard input; without one the input is empty.
@@ -83,7 +89,7 @@ impl Executable {
         }
         let path = lookup(program)?;
         elf::inspect(&path)?;
-        let level = Level::of(&path)?;
+        let (level, functions) = Level::of(&path)?;
         Ok(Executable {
             path,
             args,
@@ -91,7 +97,9 @@ impl Executable {
             environment: Vec::new(),
             harness: Harness::Program,
             level,
+            functions,
             allocator: Allocator::Runtime,
+            races: true,
             expected_exit: 0,
             stdin: None,
             max_steps: 20_000,
@@ -103,6 +111,12 @@ impl Executable {
             max_memory: None,
             max_output: 64 << 20,
         })
+    }
+
+    /// Whether data races are detected: where plain accesses are visible, and memory is not used
+    /// twice in an execution, so that accesses to the same address are accesses to the same thing.
+    pub(crate) fn detects_races(&self) -> bool {
+        self.races && self.level == Level::Memory && self.allocator == Allocator::Runtime
     }
 
     /// The longest delay in nanoseconds.

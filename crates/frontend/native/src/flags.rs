@@ -73,6 +73,9 @@ pub fn flags(compiler: Compiler, level: Level, folder: &Path) -> Vec<String> {
                 "-Cpasses=function(tsan)",
                 "-Cllvm-args=-force-attribute=sanitize_thread",
                 "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
+                // An optimiser that does not know of the instrumentation may read memory ahead of
+                // a condition, which would be reported as a data race.
+                "-Copt-level=0",
             ]),
             _ => add(&["-Cpasses=tsan", "-Cllvm-args=-tsan-instrument-func-entry-exit=0"]),
         },

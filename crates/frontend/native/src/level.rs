@@ -10,6 +10,8 @@ use std::path::Path;
 
 use object::{Object as _, ObjectSymbol as _};
 
+use crate::entries::Functions;
+
 /// What can be seen of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -21,6 +23,15 @@ pub enum Level {
     Memory,
 }
 
+/// Whether data races are detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Races {
+    /// They are reported.
+    Detected,
+    /// There are supposed to be none.
+    Assumed,
+}
+
 /// The common beginning of the names of all functions of the instrumentation.
 const INSTRUMENTATION: &str = "__tsan_";
 
@@ -28,8 +39,8 @@ const INSTRUMENTATION: &str = "__tsan_";
 const PLAIN: [&str; 4] = ["__tsan_read", "__tsan_write", "__tsan_unaligned_", "__tsan_volatile_"];
 
 impl Level {
-    /// The level of an executable, or why it cannot be explored.
-    pub(crate) fn of(path: &Path) -> Result<Level, String> {
+    /// The level of an executable and its precompiled functions, or why it cannot be explored.
+    pub(crate) fn of(path: &Path) -> Result<(Level, Functions), String> {
         let unreadable = |why: String| format!("cannot read {}: {why}", path.display());
         let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
         let file = object::File::parse(&*bytes).map_err(|error| unreadable(error.to_string()))?;
@@ -39,15 +50,21 @@ impl Level {
         };
         if file.symbols().chain(file.dynamic_symbols()).any(has_own) {
             return Err(format!(
-                "{} contains ThreadSanitizer itself: link it without, with the flags that `preempt flags` prints",
+                "{} contains ThreadSanitizer itself: link it without, with the flags that `preempt \
+                 flags` prints",
                 path.display()
             ));
         }
         let imports = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
-        Ok(imports
+        let level = imports
             .filter_map(|symbol| symbol.name().ok().map(Level::of_import))
             .max()
-            .unwrap_or(Level::Calls))
+            .unwrap_or(Level::Calls);
+        let functions = match level {
+            Level::Calls => Functions::default(),
+            Level::Atomics | Level::Memory => Functions::of(&file),
+        };
+        Ok((level, functions))
     }
 
     /// The level that the import of a function shows.
@@ -62,13 +79,19 @@ impl Level {
     }
 
     /// What every result relies on, as the end of a sentence that begins with "assuming".
-    pub(crate) fn assumption(self) -> &'static str {
-        match self {
-            Level::Calls => {
-                "that threads synchronise by calls and not by atomic variables, and that there are no data races"
+    pub(crate) fn assumption(self, races: Races) -> &'static str {
+        match (self, races) {
+            (Level::Calls, _) => {
+                "that threads synchronise by calls and not by atomic variables, and that there are \
+                 no data races"
             }
-            Level::Atomics | Level::Memory => {
-                "that code which was not built with this instrumentation is not disturbed between two scheduling points, and that there are no data races"
+            (Level::Atomics | Level::Memory, Races::Assumed) => {
+                "that code which was not built with this instrumentation is not disturbed between \
+                 two scheduling points, and that there are no data races"
+            }
+            (Level::Atomics | Level::Memory, Races::Detected) => {
+                "that code which was not built with this instrumentation is not disturbed between \
+                 two scheduling points, and has no data races"
             }
         }
     }
@@ -77,12 +100,21 @@ impl Level {
     pub fn visibility(self) -> &'static str {
         match self {
             Level::Calls => {
-                "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, descriptors that can block, and the start and end of threads; atomic variables and \
-                 plain memory are not scheduling points"
+                "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, descriptors \
+                 that can block, and the start and end of threads; atomic variables and plain \
+                 memory are not scheduling points"
             }
-            Level::Atomics | Level::Memory => {
-                "atomic operations, calls of pthread, C11 threads, semaphores, futexes, sleep and yield, descriptors that can block, and the start and end of threads; \
-                 plain memory and precompiled code, such as parts of the standard library of Rust, are not scheduling points"
+            Level::Memory => {
+                "atomic operations, calls of pthread, C11 threads, semaphores, futexes, sleep and \
+                 yield, descriptors that can block, and the start and end of threads; plain memory \
+                 is examined for data races; precompiled code, such as parts of the standard \
+                 library of Rust, is not visible"
+            }
+            Level::Atomics => {
+                "atomic operations, calls of pthread, C11 threads, semaphores, futexes, sleep and \
+                 yield, descriptors that can block, and the start and end of threads; plain memory \
+                 and precompiled code, such as parts of the standard library of Rust, are not \
+                 scheduling points"
             }
         }
     }

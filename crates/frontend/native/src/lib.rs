@@ -12,21 +12,22 @@
 //! ```
 //!
 //! The runtime (`preempt-native-runtime`) replaces the functions by which threads synchronise; the
-//! two sides share a block of memory (`preempt-native-block`). [`narrate`] tells the execution of a
-//! schedule, with lines of the source.
+//! two sides share a block of memory (`preempt-native-block`). [`narrate`] describes the execution
+//! of a schedule, with lines of the source.
 //!
 //! # What a pass means
 //!
 //! A program in which nothing was changed has scheduling points at calls: pthread, C11 threads,
 //! semaphores, futexes, sleep and yield, and the start and the end of threads. If it was built with
-//! the instrumentation of ThreadSanitizer, atomic operations are points too ([`Level`]). Between two
-//! points a thread runs undisturbed. For a program without data races that synchronises by what is
-//! visible, this covers all behaviour: code between two points touches nothing that other threads
-//! use at the same time.
+//! the instrumentation of ThreadSanitizer, atomic operations are points too ([`Level`]). Between
+//! two points a thread runs undisturbed. For a program without data races that synchronises by what
+//! is visible, this covers all behaviour: code between two points touches nothing that other
+//! threads use at the same time.
 
 mod checkpoint;
 mod describe;
 mod elf;
+mod entries;
 mod executable;
 mod flags;
 mod level;

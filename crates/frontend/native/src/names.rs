@@ -4,9 +4,9 @@
 //! ([`sorted`]), whichever execution shows a thread first: so a search takes threads in the same
 //! order for any number of workers. An object is the n-th life of a kind of object at an address.
 //! The executable is loaded at the same addresses in every execution, and the runtime's allocator
-//! gives a thread with the same past the same addresses. With `--allocator system` other threads can
-//! take its place in the allocator's lists; then the same object has two names, and searches see two
-//! graphs instead of one and explore more than they have to.
+//! gives a thread with the same past the same addresses. With `--allocator system` other threads
+//! can take its place in the allocator's lists; then the same object has two names, and searches
+//! see two graphs instead of one and explore more than they have to.
 
 use std::collections::HashMap;
 

@@ -3,22 +3,23 @@
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::deadlock;
-use preempt_native_block::{ObjectKind, Op as OpKind};
+use preempt_native_block::{Choice as Wanted, ObjectKind, Op as OpKind};
 use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::trace::Trace;
 use preempt_system::{
-    Access, Choice, Explanation, Failure, FailureKind, Location, Narrate, Narration, Nesting,
-    Pending, Schedule, Site, StepNarration, ThreadId, Use, VariableValue,
+    Access, Choice, Explanation, Failure, FailureKind, Narrate, Narration, Nesting, Pending,
+    Schedule, Site, StepNarration, ThreadId, Use, VariableValue,
 };
 
 use crate::describe;
 use crate::executable::Harness;
 use crate::names::{NOTHING, Names, PROCESS};
 use crate::program::{Native, Need};
+use crate::server::{self, Request, Stacks};
 use crate::source;
 use crate::state::{Op, Outcome};
 use crate::symbols::Symbols;
-use crate::system::{Execution, Prepared};
+use crate::system::{Execution, Prepared, wanted};
 
 /// An execution in words.
 #[derive(Clone, Debug)]
@@ -27,6 +28,20 @@ pub struct Told {
     pub replayed: Replayed,
     /// What the program printed.
     pub output: String,
+    /// The steps by the slots of threads.
+    path: Vec<Choice>,
+}
+
+/// Runs an execution that was told again, under gdb, which stops before the step with this number,
+/// from 1, in the thread that takes it, and then executes `commands`. Returns when the user leaves
+/// gdb. `Err` is why gdb does not run.
+pub fn debug(program: &Native, told: &Told, step: u32, commands: &[String]) -> Result<(), String> {
+    let prefix: Vec<Wanted> = told.path.iter().map(|&choice| wanted(choice)).collect();
+    let slots = program.names().slots.clone();
+    let request = Request { prefix: &prefix, slots: &slots, stacks: Stacks::Omitted };
+    server::debug(&program.executable, request, step, commands).map_err(|error| {
+        format!("cannot run gdb: {error}; it is a package of that name in most distributions")
+    })
 }
 
 /// Runs a schedule and describes it. `choose` selects the failure that the trace shows.
@@ -43,7 +58,7 @@ pub fn tell(
         replayed.trace.waiting.retain(|waiting| waiting.thread.index() != 0);
     }
     for failure in &mut replayed.failures {
-        // The search does not say who waits.
+        // The search does not say which threads wait.
         if failure.kind == FailureKind::Deadlock {
             *failure = who_waits(&replayed.trace);
         }
@@ -51,7 +66,9 @@ pub fn tell(
     if let Some(failure) = choose(&replayed) {
         replayed.explain(&mut cursor, failure);
     }
-    Ok(Told { replayed, output: cursor.system().trace().run.output.text.clone() })
+    let system = cursor.system();
+    let (output, path) = (system.trace().run.output.text.clone(), system.path().to_vec());
+    Ok(Told { replayed, output, path })
 }
 
 /// A deadlock, with the threads that are part of it.
@@ -74,12 +91,12 @@ impl Narrate for Execution<'_> {
     /// notification stay numbered by slots; a replay begins, as a search does, with the execution
     /// without preemptions, and gives its threads the same slots.
     fn number(&self, thread: ThreadId) -> ThreadId {
-        let nth = self.order().iter().position(|&slot| slot == thread.index());
+        let nth = self.order().position(|slot| slot == thread.index());
         ThreadId::new(nth.expect("a thread that steps was started"))
     }
 
     fn numbered(&self, number: ThreadId) -> Option<ThreadId> {
-        self.order().get(number.index()).map(|&slot| ThreadId::new(slot))
+        self.order().nth(number.index()).map(ThreadId::new)
     }
 
     fn prepare(&mut self, choice: Choice) {
@@ -137,6 +154,12 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
+    /// The name of an object. Finding one takes long, and every step mentions all objects.
+    fn object(&self, location: u32) -> String {
+        let find = || describe::object(self.names, self.symbols, location);
+        self.system.object_names().entry(location).or_insert_with(find).clone()
+    }
+
     /// Where the `nth` operation of a thread is called: the innermost place outside of the standard
     /// library of Rust.
     fn site(&self, thread: ThreadId, nth: usize, op: &Op) -> Option<Site> {
@@ -235,7 +258,7 @@ impl Words<'_> {
 
     /// What an atomic operation found and left: `x.load() = 1`, or `x: 0 → 1`.
     fn atomic(&self, op: &Op, outcome: &Outcome) -> Vec<String> {
-        let name = describe::object(self.names, self.symbols, op.object);
+        let name = self.object(op.object);
         let show = |value| describe::value(value, op.detail.size);
         let done = describe::op(self.names, self.symbols, op);
         let (found, left) = (show(outcome.found), show(outcome.left));
@@ -282,7 +305,7 @@ impl Words<'_> {
             .filter(|(location, _)| self.names.object(location.0).is_some())
             .map(|&(location, access)| Use {
                 location,
-                name: describe::object(self.names, self.symbols, location.0),
+                name: self.object(location.0),
                 value: self.value(location.0, cells).map(|(_, value)| value),
                 reads: true,
                 writes: access == Access::Write,
@@ -297,11 +320,11 @@ impl Words<'_> {
         }
         if self.names.object(object)?.which == ObjectKind::Atomic {
             let value = self.system.value(object)?.to_owned();
-            return Some((describe::object(self.names, self.symbols, object), value));
+            return Some((self.object(object), value));
         }
         let (kind, cells) = self.names.shown(object, cells)?;
         let thread = |thread: ThreadId| self.names.thread_name(thread.index());
         let value = kind.show(cells, thread, |value| value.to_string());
-        Some((describe::object(self.names, self.symbols, Location(object).0), value))
+        Some((self.object(object), value))
     }
 }

@@ -1,7 +1,7 @@
 //! An executable as a program whose executions can be explored.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use preempt_explore::{Cache, Order, Plan, Reduction};
@@ -10,7 +10,7 @@ use preempt_system::{MAX_THREADS, Program, Restart};
 
 use crate::describe::duration;
 use crate::executable::{Executable, Harness};
-use crate::level::Level;
+use crate::level::{Level, Races};
 use crate::names::Names;
 use crate::server::{Output, Server, Stacks, Stuck};
 use crate::state::Needs;
@@ -49,8 +49,9 @@ pub(crate) enum Assumption {
 pub fn suits(plan: &Plan) -> Result<(), String> {
     if plan.keep_going && plan.reduction != Reduction::None {
         return Err(
-            "to search on after an error does not go together with a reduction: a process that fails ends, and with it the steps of \
-             other threads that the reduction would have to see; leave out --keep-going or --reduce"
+            "to search on after an error does not go together with a reduction: a process that \
+             fails ends, and with it the steps of other threads that the reduction would have to \
+             see; leave out --keep-going or --reduce"
                 .to_owned(),
         );
     }
@@ -64,9 +65,25 @@ impl Executable {
         let compares_graphs = matches!(plan.order, Order::Icb { cache: Cache::Hb } | Order::DfsHb);
         if self.same_output && (compares_graphs || plan.reduction != Reduction::None) {
             return Err(
-                "to compare the output of all executions does not go together with a reduction or with a cache: executions that differ \
-                 only in the order of independent steps may print in another order; leave out --reduce, --cache and --order dfs-hb, or \
+                "to compare the output of all executions does not go together with a reduction or \
+                 with a cache: executions that differ only in the order of independent steps may \
+                 print in another order; leave out --reduce, --cache and --order dfs-hb, or \
                  --same-output"
+                    .to_owned(),
+            );
+        }
+        // A reduction must know all that a step reads and writes. Precompiled functions of the
+        // standard library of Rust (`Once`, `park`, `Condvar`) synchronise by operations that no
+        // level shows: cb-por has missed the deadlock of
+        // `corpus/native/instrumented/once_park_lost.rs`. A search that takes every step does not
+        // depend on that, and the cache of happens-before graphs also compares what threads found.
+        let hides = !self.functions.found.is_empty()
+            || self.functions.stripped && self.level != Level::Calls;
+        if hides && plan.reduction != Reduction::None {
+            return Err(
+                "a reduction could miss errors of this executable: the precompiled code of \
+                        Rust's standard library synchronises threads by operations that are not \
+                        visible; leave out --reduce"
                     .to_owned(),
             );
         }
@@ -96,6 +113,14 @@ pub struct Native {
     pub(crate) delays: AtomicBool,
     /// The number of processes that were run.
     pub(crate) children: AtomicU64,
+    /// Which of the executable's functions begin with scheduling points, a bit for each.
+    entered: AtomicU32,
+    /// Whether data races are detected.
+    races: AtomicBool,
+    /// How often, in all executions, threads were ordered by what precompiled code may have done.
+    pub(crate) oversynchronised: AtomicU64,
+    /// What executions have done that depends on the world outside.
+    noted: Mutex<BTreeSet<String>>,
 }
 
 impl Native {
@@ -116,6 +141,10 @@ impl Native {
             assumed: Mutex::default(),
             delays: AtomicBool::new(false),
             children: AtomicU64::new(0),
+            entered: AtomicU32::new(0),
+            races: AtomicBool::new(false),
+            oversynchronised: AtomicU64::new(0),
+            noted: Mutex::default(),
         }
     }
 
@@ -147,11 +176,41 @@ impl Native {
         if self.delays.load(Relaxed) {
             let limit = duration(self.executable.max_delay());
             words.push(format!(
-                "that no thread is delayed by more than {limit} while others sleep or wait with a timeout (--max-delay)"
+                "that no thread is delayed by more than {limit} while others sleep or wait with a \
+                 timeout (--max-delay)"
             ));
         }
-        words.insert(0, self.executable.level.assumption().to_owned());
+        words.extend(self.unseen());
+        let races = match self.races.load(Relaxed) {
+            true => Races::Detected,
+            false => Races::Assumed,
+        };
+        words.insert(0, self.executable.level.assumption(races).to_owned());
         words
+    }
+
+    /// What is assumed of precompiled functions whose beginnings are not scheduling points although
+    /// they should be.
+    fn unseen(&self) -> Option<String> {
+        let functions = &self.executable.functions;
+        if functions.stripped {
+            return Some(
+                "that no thread is interrupted before a call of `Condvar::wait`, `Barrier::wait` \
+                 or `thread::park` of the standard library (the executable has no symbols: build \
+                 it without stripping them)"
+                    .to_owned(),
+            );
+        }
+        let entered = self.entered.load(Relaxed);
+        let is_unseen = |nth: &usize| entered & 1 << nth == 0;
+        let unseen: BTreeSet<&str> = (0..functions.found.len())
+            .filter(is_unseen)
+            .map(|nth| &*functions.found[nth].name)
+            .collect();
+        let unseen: Vec<String> = unseen.iter().map(|name| format!("`{name}`")).collect();
+        (!unseen.is_empty()).then(|| {
+            format!("that no thread is interrupted before a call of {}", unseen.join(", "))
+        })
     }
 
     /// What the search can see of the program.
@@ -176,6 +235,33 @@ impl Native {
 
     pub(crate) fn count_child(&self) {
         self.children.fetch_add(1, Relaxed);
+    }
+
+    /// Counts how often an execution has ordered threads by what precompiled code may have done.
+    pub(crate) fn count_oversynchronised(&self, times: u32) {
+        self.oversynchronised.fetch_add(times.into(), Relaxed);
+    }
+
+    /// Keeps what an execution has done that depends on the world outside.
+    pub(crate) fn keep_notes(&self, notes: &[String]) {
+        if !notes.is_empty() {
+            let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            noted.extend(notes.iter().cloned());
+        }
+    }
+
+    /// What executions have done so far that depends on the world outside, such as "reads the file
+    /// x", in the order of the alphabet.
+    pub fn notes(&self) -> Vec<String> {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.iter().cloned().collect()
+    }
+
+    /// If data races are detected: how often, in all processes that were run, a thread was taken
+    /// to be ordered after all others because precompiled code may have synchronised them.
+    pub fn oversynchronised(&self) -> Option<u64> {
+        let is_on = self.races.load(Relaxed);
+        is_on.then(|| self.oversynchronised.load(Relaxed))
     }
 
     /// Records what the search relied on when it held back a thread at this place.
@@ -256,6 +342,8 @@ impl Native {
             return Ok(server);
         }
         let server = Server::start(&self.executable).map_err(|stuck| self.refuse_stuck(stuck))?;
+        self.entered.store(server.entered(), Relaxed);
+        self.races.store(server.detects_races(), Relaxed);
         self.symbols.get_or_init(|| Symbols::of(server.process_id(), &self.executable.path));
         Ok(server)
     }

@@ -3,8 +3,8 @@
 //! A part contains everything that happens before its steps, and operations on descriptors are
 //! totally ordered. So the descriptors in a part are as they are after the same number of
 //! operations on descriptors in the whole execution. If the thread had announced its wait by then,
-//! the log says whether it was ready. Otherwise nobody has asked the kernel, and the part is
-//! executed in order to ask.
+//! the log says whether it was ready. Otherwise the kernel was not asked, and the part is executed
+//! in order to ask.
 
 use preempt_native_block::Op as OpKind;
 use preempt_system::{Choice, ThreadId, ThreadSet};

@@ -2,12 +2,12 @@
 //!
 //! The process is started once, with the runtime loaded into it, and forks a child for every
 //! execution. It dies with the controller, its children die with it, and the shared memory is an
-//! anonymous file that disappears with the last of them: whatever happens to the controller, nothing
-//! is left behind.
+//! anonymous file that disappears with the last of them: whatever happens to the controller,
+//! nothing is left behind.
 //!
-//! Each worker of a search has a server of its own. All servers of an executable are alike: the same
-//! arguments, an environment of the same size and the same open files, so that objects have the same
-//! addresses in all of them.
+//! Each worker of a search has a server of its own. All servers of an executable are alike: the
+//! same arguments, an environment of the same size and the same open files, so that objects have
+//! the same addresses in all of them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -36,7 +36,7 @@ pub(crate) static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/run
 /// The name by which programs that are linked with the runtime refer to it.
 pub(crate) const LIBRARY: &str = "libpreempt_native.so";
 
-/// The time that the program has to come to its `main`.
+/// The time that the program has to reach its `main`.
 const START: Duration = Duration::from_secs(20);
 
 /// How long the controller waits before it checks whether the child makes progress.
@@ -70,6 +70,10 @@ pub(crate) struct Run {
     pub(crate) text: Vec<u8>,
     /// How the child ended, as `waitpid` reports it.
     pub(crate) status: i32,
+    /// How often threads were ordered by what precompiled code may have done.
+    pub(crate) oversynchronised: u32,
+    /// What the execution has done that depends on the world outside.
+    pub(crate) notes: Vec<String>,
     /// The instruction that raised a fatal signal, if it is known.
     pub(crate) fault: u64,
     pub(crate) events: Vec<Event>,
@@ -90,7 +94,7 @@ pub(crate) struct Output {
 /// Why there is no execution.
 #[derive(Clone, Debug)]
 pub(crate) enum Stuck {
-    /// The process did not come to its `main`.
+    /// The process did not reach its `main`.
     NotStarted(String),
     /// The child neither ended nor reached a scheduling point.
     NoProgress(String),
@@ -124,6 +128,47 @@ impl Shared {
             return Err(io::Error::last_os_error());
         }
         Ok(Shared { block: block.cast(), file })
+    }
+
+    /// Writes what a process must know before it starts.
+    fn introduce(&self, executable: &Executable) {
+        let functions = &executable.functions.found;
+        for (nth, function) in functions.iter().enumerate() {
+            // SAFETY: the process does not exist yet.
+            unsafe { (*self.block).entries[nth] = function.entry };
+        }
+        self.get().entries_len.store(functions.len() as u32, Relaxed);
+        self.get().races.store(u32::from(executable.detects_races()), Relaxed);
+    }
+
+    /// Writes a request. No child runs now.
+    fn ask(&self, request: Request<'_>, settings: &Settings) {
+        let prefix = &request.prefix[..request.prefix.len().min(MAX_STEPS)];
+        // SAFETY: no child runs now, so this side owns all of the block.
+        unsafe {
+            (&mut (*self.block).prefix)[..prefix.len()].copy_from_slice(prefix);
+            (&mut (*self.block).slots)[..request.slots.len()].copy_from_slice(request.slots);
+        }
+        let shared = self.get();
+        shared.slots_len.store(request.slots.len() as u32, Relaxed);
+        shared.prefix_len.store(prefix.len() as u32, Relaxed);
+        shared.max_steps.store(settings.max_steps, Relaxed);
+        shared.max_delay.store(settings.max_delay, Relaxed);
+        shared.stacks.store(u32::from(request.stacks == Stacks::Recorded), Relaxed);
+        shared.system_heap.store(u32::from(settings.allocator == Allocator::System), Relaxed);
+        shared.join_first.store(u32::from(settings.harness == Harness::Libtest), Relaxed);
+        for zeroed in [
+            &shared.outcome,
+            &shared.detail,
+            &shared.steps,
+            &shared.events,
+            &shared.text_len,
+            &shared.notes_len,
+            &shared.oversynchronised,
+        ] {
+            zeroed.store(0, Relaxed);
+        }
+        shared.fault.store(0, Relaxed);
     }
 
     fn get(&self) -> &Block {
@@ -161,6 +206,83 @@ fn runtime() -> io::Result<&'static OwnedFd> {
     Ok(FILE.get_or_init(|| file))
 }
 
+/// What every execution has in common.
+struct Settings {
+    max_steps: u32,
+    harness: Harness,
+    allocator: Allocator,
+    /// The longest delay of a thread, in nanoseconds of virtual time.
+    max_delay: u64,
+}
+
+impl Settings {
+    fn of(executable: &Executable) -> Settings {
+        Settings {
+            max_steps: executable.max_steps,
+            harness: executable.harness,
+            allocator: executable.allocator,
+            max_delay: executable.max_delay(),
+        }
+    }
+}
+
+/// The texts of a block's notes.
+fn notes(bytes: &[u8]) -> Vec<String> {
+    let texts = bytes.split(|&byte| byte == 0).filter(|text| !text.is_empty());
+    texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+/// Runs an execution that begins with these choices under gdb, which stops in the thread that is
+/// about to take the step with this number, from 1. Returns when the user leaves gdb.
+pub(crate) fn debug(
+    executable: &Executable,
+    request: Request<'_>,
+    step: u32,
+    commands: &[String],
+) -> io::Result<()> {
+    let shared = Shared::new()?;
+    shared.introduce(executable);
+    shared.ask(request, &Settings::of(executable));
+    shared.get().alone.store(1, Relaxed);
+    shared.get().stop_before.store(step, Relaxed);
+    let descriptors = [
+        (Some(runtime()?.as_raw_fd()), LIBRARY_FD),
+        (Some(shared.file.as_raw_fd()), BLOCK_FD),
+        (None, TEMP_FD),
+    ];
+    let mut command = Command::new("gdb");
+    command.arg("-q");
+    // The program gets these variables, and gdb does not.
+    let variables = [
+        ("LD_PRELOAD", format!("/proc/self/fd/{LIBRARY_FD}")),
+        ("LD_BIND_NOW", "1".to_owned()),
+        (FD_VARIABLE, BLOCK_FD.to_string()),
+    ];
+    let set = |(name, value): &(&str, String)| format!("set environment {name} {value}");
+    let mut all = vec![
+        "set startup-with-shell off".to_owned(),
+        "set disable-randomization on".to_owned(),
+        "set breakpoint pending on".to_owned(),
+        "set print thread-events off".to_owned(),
+    ];
+    all.extend(variables.iter().map(set));
+    for (name, value) in &executable.environment {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        all.push(format!("set environment {name} {value}"));
+    }
+    all.push("break preempt_step".to_owned());
+    all.push("run".to_owned());
+    all.extend(commands.iter().cloned());
+    all.iter().for_each(|line| _ = command.args(["-ex", line]));
+    command.arg("--args").arg(&executable.path).args(&executable.args);
+    if let Some(directory) = &executable.directory {
+        command.current_dir(directory);
+    }
+    // SAFETY: only system calls between fork and exec, and no allocation.
+    unsafe { command.pre_exec(move || pass(descriptors)) };
+    command.status().map(drop)
+}
+
 /// A fork server.
 pub(crate) struct Server {
     shared: Shared,
@@ -170,11 +292,7 @@ pub(crate) struct Server {
     compares_output: bool,
     directory: Option<TemporaryDirectory>,
     request: u32,
-    max_steps: u32,
-    harness: Harness,
-    allocator: Allocator,
-    /// The longest delay of a thread, in nanoseconds of virtual time.
-    max_delay: u64,
+    settings: Settings,
     /// The longest time without a scheduling point.
     patience: Duration,
     /// The longest time of an execution.
@@ -197,6 +315,7 @@ impl Server {
             true => Some(TemporaryDirectory::new().map_err(failed)?),
             false => None,
         };
+        shared.introduce(executable);
         let process = spawn(executable, &shared, &output, directory.as_ref()).map_err(failed)?;
         let mut server = Server {
             shared,
@@ -205,10 +324,7 @@ impl Server {
             compares_output: executable.same_output,
             directory,
             request: 0,
-            max_steps: executable.max_steps,
-            harness: executable.harness,
-            allocator: executable.allocator,
-            max_delay: executable.max_delay(),
+            settings: Settings::of(executable),
             patience: executable.max_turn,
             max_time: executable.max_time,
         };
@@ -221,6 +337,16 @@ impl Server {
         self.process.id()
     }
 
+    /// Which of the executable's functions begin with scheduling points, a bit for each.
+    pub(crate) fn entered(&self) -> u32 {
+        self.shared.get().entered.load(Relaxed)
+    }
+
+    /// Whether data races are detected.
+    pub(crate) fn detects_races(&self) -> bool {
+        self.shared.get().races.load(Relaxed) != 0
+    }
+
     fn await_start(&mut self, executable: &Executable) -> Result<(), Stuck> {
         let started = Instant::now();
         while self.shared.get().ready.load(Acquire) != VERSION {
@@ -228,7 +354,8 @@ impl Server {
                 let output = self.take_output().text;
                 let name = executable.path.display();
                 return Err(Stuck::NotStarted(format!(
-                    "{name} ended before its main ({status}), or the runtime could not be loaded into it\n{output}"
+                    "{name} ended before its main ({status}), or the runtime could not be loaded \
+                     into it\n{output}"
                 )));
             }
             if started.elapsed() > START {
@@ -245,26 +372,8 @@ impl Server {
 
     /// Runs one execution.
     pub(crate) fn run(&mut self, request: Request<'_>) -> Result<Run, Stuck> {
-        let prefix = &request.prefix[..request.prefix.len().min(MAX_STEPS)];
-        let block = self.shared.block;
-        // SAFETY: no child runs now, so this side owns all of the block.
-        unsafe {
-            (&mut (*block).prefix)[..prefix.len()].copy_from_slice(prefix);
-            (&mut (*block).slots)[..request.slots.len()].copy_from_slice(request.slots);
-        }
+        self.shared.ask(request, &self.settings);
         let shared = self.shared.get();
-        shared.slots_len.store(request.slots.len() as u32, Relaxed);
-        shared.prefix_len.store(prefix.len() as u32, Relaxed);
-        shared.max_steps.store(self.max_steps, Relaxed);
-        shared.max_delay.store(self.max_delay, Relaxed);
-        shared.stacks.store(u32::from(request.stacks == Stacks::Recorded), Relaxed);
-        shared.system_heap.store(u32::from(self.allocator == Allocator::System), Relaxed);
-        shared.join_first.store(u32::from(self.harness == Harness::Libtest), Relaxed);
-        for zeroed in [&shared.outcome, &shared.detail, &shared.steps, &shared.events] {
-            zeroed.store(0, Relaxed);
-        }
-        shared.text_len.store(0, Relaxed);
-        shared.fault.store(0, Relaxed);
         self.output.set_len(0).expect("an anonymous file can be emptied");
         if let Some(directory) = &self.directory {
             directory.empty().map_err(|error| {
@@ -299,7 +408,8 @@ impl Server {
             if let Some(most) = self.max_time.filter(|&most| started.elapsed() > most) {
                 self.kill();
                 return Err(Stuck::NoProgress(format!(
-                    "an execution has taken more than {} seconds ({steps} steps): raise the limit with --max-time",
+                    "an execution has taken more than {} seconds ({steps} steps): raise the limit \
+                     with --max-time",
                     most.as_secs_f64(),
                 )));
             }
@@ -324,15 +434,18 @@ impl Server {
         // Threads that wait for their turn are in a futex call.
         match calls.iter().find(|call| *call != FUTEX) {
             Some(call) if call == "running" => format!(
-                "a thread has computed for {seconds} seconds without a scheduling point: it may wait in a loop for plain memory \
-                 to change; raise the limit with --max-turn, or let the loop call sched_yield"
+                "a thread has computed for {seconds} seconds without a scheduling point: it may \
+                 wait in a loop for plain memory to change; raise the limit with --max-turn, or \
+                 let the loop call sched_yield"
             ),
             Some(call) => format!(
-                "a thread has been blocked for {seconds} seconds in the system call {call}, which is not controlled: \
-                 pipes, sockets and eventfds are, but neither through stdio (FILE) nor to other processes"
+                "a thread has been blocked for {seconds} seconds in the system call {call}, which \
+                 is not controlled: pipes, sockets and eventfds are, but neither through stdio \
+                 (FILE) nor to other processes"
             ),
             None => format!(
-                "a thread has been blocked for {seconds} seconds in a futex call of the C library that is not controlled"
+                "a thread has been blocked for {seconds} seconds in a futex call of the C library \
+                 that is not controlled"
             ),
         }
     }
@@ -348,6 +461,8 @@ impl Server {
             text: block.text[..count(&block.text_len, block.text.len())].to_vec(),
             status: block.status.load(Relaxed) as i32,
             fault: block.fault.load(Relaxed),
+            oversynchronised: block.oversynchronised.load(Relaxed),
+            notes: notes(&block.notes[..count(&block.notes_len, block.notes.len())]),
             events: block.log[..count(&block.events, block.log.len())].to_vec(),
             slots: block.slots[..count(&block.slots_len, block.slots.len())].to_vec(),
             output: self.take_output(),
@@ -455,7 +570,7 @@ fn start(command: Command) -> io::Result<Child> {
         let (orders, incoming) = channel::<Order>();
         std::thread::spawn(move || {
             for (mut command, reply) in incoming {
-                // Nobody waits for the reply if the worker has panicked.
+                // If the worker has panicked, no thread waits for the reply.
                 let _ = reply.send(command.spawn());
             }
         });
@@ -471,8 +586,9 @@ fn start(command: Command) -> io::Result<Child> {
 const STACK_TOP: usize = 1 << 15;
 
 /// The environment of the program: that of the controller, the variables that are added, and what
-/// the runtime needs. Arguments and environment lie above the stack of the main thread, so their size decides where it begins. It is
-/// rounded up, so that objects on the stack have the same addresses in another shell.
+/// the runtime needs. Arguments and environment lie above the stack of the main thread, so their
+/// size decides where it begins. It is rounded up, so that objects on the stack have the same
+/// addresses in another shell.
 fn environment(executable: &Executable) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     all.extend(executable.environment.iter().cloned());

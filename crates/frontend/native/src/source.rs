@@ -14,7 +14,7 @@ const LONGEST: u64 = 1 << 20;
 pub(crate) struct Sources(RefCell<HashMap<String, Option<Vec<String>>>>);
 
 impl Sources {
-    /// The text of a line, without the space around it and without a comment behind it.
+    /// The text of a line, trimmed and without a trailing comment.
     pub(crate) fn line(&self, site: &Site) -> Option<String> {
         let mut files = self.0.borrow_mut();
         let lines = files

@@ -1,5 +1,5 @@
-//! The state of an execution or of a part of one, as far as it decides who can step: the fields of
-//! the objects, and the number of steps of each thread.
+//! The state of an execution or of a part of one, as far as it decides which threads can step: the
+//! fields of the objects, and the number of steps of each thread.
 //!
 //! No code of the program runs here. Operations come from the threads' histories, so the same
 //! functions serve the current execution and parts of it that were never executed.
@@ -46,6 +46,7 @@
 //! thread reads the watched objects besides its own, whether or not it is held back.
 
 use preempt_native_block::{NEVER, Op as OpKind, may_expire};
+use preempt_system::fingerprint::Mixer;
 use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
@@ -119,11 +120,29 @@ pub(crate) struct Outcome {
 pub(crate) struct History {
     pub(crate) ops: Vec<Op>,
     pub(crate) outcomes: Vec<Outcome>,
+    /// After each operation, a digest of what the thread has learned so far.
+    digests: Vec<u64>,
 }
 
 impl History {
+    /// That of a thread that has performed nothing, and starts with this operation.
+    pub(crate) fn starting(op: Op) -> History {
+        History { ops: vec![op], ..History::default() }
+    }
+
+    /// A digest of what the thread has learned in its first `count` operations.
+    pub(crate) fn digest(&self, count: usize) -> u64 {
+        count.checked_sub(1).and_then(|last| self.digests.get(last)).copied().unwrap_or(0)
+    }
+
     /// Replaces what followed the first `count` operations and their successor.
     pub(crate) fn record(&mut self, count: usize, outcome: Outcome, next: Option<Op>) {
+        let mut mixer = Mixer::new();
+        mixer.absorb(self.digest(count));
+        mixer.absorb(outcome.learned.into());
+        mixer.absorb(outcome.found as u64 ^ (outcome.found >> 64) as u64);
+        self.digests.truncate(count);
+        self.digests.push(mixer.finish().0 as u64);
         self.outcomes.truncate(count);
         self.outcomes.push(outcome);
         self.ops.truncate(count + 1);
@@ -349,6 +368,10 @@ impl State {
                 }
                 Ok(0)
             }
+            OpKind::EnterWait | OpKind::EnterWrite | OpKind::Relock => {
+                self.change(object);
+                Ok(0)
+            }
             kind => match action(kind) {
                 Some(action) => self.act(names, thread, object, action),
                 None => Ok(0),
@@ -497,7 +520,7 @@ impl State {
             pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
         };
         match op.kind {
-            OpKind::Created | OpKind::Yield => enabled(pending, 0, &[]),
+            OpKind::Created | OpKind::Yield | OpKind::Enter => enabled(pending, 0, &[]),
             OpKind::Io => enabled(pending, 0, &[(Location(DESCRIPTORS), Access::Write)]),
             OpKind::IoWait => {
                 let (status, access) = match context.ready.contains(thread) {
@@ -519,9 +542,14 @@ impl State {
             // that code by counting it as a second write.
             OpKind::AfterWrite => enabled(pending, 0, &[(object, Access::Write)]),
             OpKind::Wait => enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]),
+            // Precompiled code that does not have to wait changes the word at once: a lock does.
             OpKind::FutexWait => {
+                enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]);
+            }
+            OpKind::EnterWait => {
                 enabled(pending, 0, &[(object, Access::Write), (other, Access::Read)]);
             }
+            OpKind::EnterWrite | OpKind::Relock => enabled(pending, 0, &[(object, Access::Write)]),
             OpKind::Wake | OpKind::TimedWake | OpKind::FutexWoken | OpKind::TimedFutexWoken => {
                 self.offer_wake(names, thread, op, pending);
             }
@@ -563,7 +591,8 @@ impl State {
         if !has_mutex {
             return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
-        let lock = needs_mutex.then_some((mutex, Access::Write));
+        // Precompiled code that was woken from a futex changes the word next: a lock does.
+        let lock = (op.other != NOTHING).then_some((mutex, Access::Write));
         let footprint = [(waits, Access::Read)].into_iter().chain(lock).collect();
         pending.set_alternatives(Status::Enabled, [(0, footprint)]);
     }
@@ -592,6 +621,7 @@ fn action(kind: OpKind) -> Option<Action> {
         OpKind::Leave => Action::Leave,
         OpKind::Created | OpKind::Yield | OpKind::Sleep | OpKind::Exit => return None,
         OpKind::Count | OpKind::AfterWrite | OpKind::Io | OpKind::IoWait => return None,
+        OpKind::EnterWait | OpKind::EnterWrite | OpKind::Enter | OpKind::Relock => return None,
         OpKind::Load | OpKind::Store | OpKind::Exchange | OpKind::CompareExchange => return None,
         OpKind::FetchAdd | OpKind::FetchSub | OpKind::FetchAnd | OpKind::FetchOr => return None,
         OpKind::FetchXor | OpKind::FetchNand => return None,

@@ -159,7 +159,7 @@ fn variables(executable: &Path, base: u64) -> Vec<Variable> {
 }
 
 /// The name of a variable in the source: `crate::COUNT` for a static of Rust. A compiler that
-/// splits a variable numbers its parts; the first one stands for it.
+/// splits a variable numbers its parts; the first one represents it.
 fn readable(symbol: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     name.strip_suffix(".0").unwrap_or(&name).to_owned()

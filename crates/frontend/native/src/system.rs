@@ -6,6 +6,7 @@
 //! continues where the running thread does, as all systematic ones do, needs about one child for
 //! each execution.
 
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 
 use preempt_native_block::{Choice as Wanted, Op as OpKind, Outcome as End};
@@ -61,6 +62,8 @@ pub struct Execution<'p> {
     asked: HashMap<Vec<Choice>, ThreadSet>,
     /// The values of atomic variables after the described steps.
     values: HashMap<u32, String>,
+    /// The names of the objects that were described.
+    object_names: RefCell<HashMap<u32, String>>,
     sources: Sources,
 }
 
@@ -92,6 +95,7 @@ impl<'p> Execution<'p> {
             used: Vec::new(),
             asked: HashMap::new(),
             values: HashMap::new(),
+            object_names: RefCell::default(),
             sources: Sources::default(),
         };
         for (thread, op) in execution.trace.initial.clone() {
@@ -132,14 +136,9 @@ impl<'p> Execution<'p> {
     }
 
     /// The slots of the threads in the order in which the current execution starts them.
-    pub(crate) fn order(&self) -> Vec<usize> {
-        let created = self.trace.steps[..self.path.len().min(self.trace.steps.len())].iter();
-        let initial = self.trace.initial.iter().map(|(thread, _)| thread.index());
-        // The main thread is the first, also if it created others before its first operation.
-        let mut order: Vec<usize> = initial.collect();
-        order.sort_unstable_by_key(|&slot| slot != 0);
-        order.extend(created.flat_map(|step| step.started.iter().map(|(t, _)| t.index())));
-        order
+    pub(crate) fn order(&self) -> impl Iterator<Item = usize> {
+        let taken = self.path.len();
+        self.trace.starts.iter().take_while(move |(step, _)| *step <= taken).map(|(_, slot)| *slot)
     }
 
     /// The execution that was run last.
@@ -225,6 +224,11 @@ impl<'p> Execution<'p> {
     /// The value of an atomic variable after the described steps, if one of them has used it.
     pub(crate) fn value(&self, object: u32) -> Option<&str> {
         self.values.get(&object).map(String::as_str)
+    }
+
+    /// The names of the objects that were described. They must not be borrowed across calls.
+    pub(crate) fn object_names(&self) -> RefMut<'_, HashMap<u32, String>> {
+        self.object_names.borrow_mut()
     }
 
     /// Keeps the value of an atomic variable.
@@ -321,11 +325,12 @@ impl<'p> Execution<'p> {
             None => "no operation that it can perform".to_owned(),
         };
         let message = format!(
-            "the same schedule does not lead to the same execution: after {}, {who} arrives at {}, and arrived at {} before; \
-             look for input that changes between executions, such as files that the program writes, other processes, or addresses",
+            "the same schedule does not lead to the same execution: after {}, {who} arrives at {}, \
+             and arrived at {} before; {}",
             counted(steps as u64, "step"),
             told(now),
             told(before),
+            suspects(&self.program.notes()),
         );
         let site = now.or(before).and_then(|op| symbols.caller(op.pc));
         Box::new(Failure { kind: FailureKind::Nondeterminism, message, site })
@@ -338,7 +343,7 @@ impl<'p> Execution<'p> {
         let count = self.state.count(thread);
         let op = self.histories[thread.index()].ops[count];
         for &(started, op) in &step.started {
-            self.histories[started.index()] = History { ops: vec![op], outcomes: Vec::new() };
+            self.histories[started.index()] = History::starting(op);
         }
         let names = program.names();
         let done = self.state.step(&names, thread, &op, &step.outcome);
@@ -396,6 +401,22 @@ impl<'p> Execution<'p> {
     }
 }
 
+/// A choice as the runtime takes it.
+pub(crate) fn wanted(choice: Choice) -> Wanted {
+    Wanted { thread: choice.thread.index() as u32, alternative: choice.alternative }
+}
+
+/// Where to look for the reason why executions differ.
+fn suspects(notes: &[String]) -> String {
+    if notes.is_empty() {
+        return "look for input that changes between executions: the program has opened no file \
+                and asked for no process id, so it may depend on addresses, on the processor's \
+                clock, or on other processes"
+            .to_owned();
+    }
+    format!("look for input that changes between executions: the program {}", notes.join(", "))
+}
+
 /// Runs one execution that begins with these steps, if it can be run.
 fn run(
     program: &Native,
@@ -403,10 +424,7 @@ fn run(
     steps: &[Choice],
     stacks: Stacks,
 ) -> Result<Trace, Need> {
-    let prefix: Vec<Wanted> = steps
-        .iter()
-        .map(|step| Wanted { thread: step.thread.index() as u32, alternative: step.alternative })
-        .collect();
+    let prefix: Vec<Wanted> = steps.iter().map(|&step| wanted(step)).collect();
     loop {
         let slots = program.names().slots.clone();
         let running = server.as_mut().expect("an execution has a server until it is dropped");
@@ -417,6 +435,8 @@ fn run(
             *server = None;
             program.refuse_stuck(stuck)
         })?;
+        program.count_oversynchronised(done.oversynchronised);
+        program.keep_notes(&done.notes);
         let mut names = program.names();
         if names.slots != slots {
             // Another worker has given slots in the meantime, perhaps the same ones.
@@ -515,8 +535,8 @@ impl System for Execution<'_> {
         Some(ThreadId::new(0))
     }
 
-    /// Whether a program that only yields goes on forever cannot be seen from outside: the limit of
-    /// steps decides.
+    /// Whether a program that only yields runs forever cannot be observed from outside: the limit
+    /// of steps decides.
     fn livelock_rounds(&self) -> u32 {
         u32::MAX
     }
@@ -536,11 +556,13 @@ impl System for Execution<'_> {
         }
     }
 
-    /// Code that is not visible may read what others write: an execution is then another one,
-    /// although it has the same graph, and it shows in what a thread is about to do.
+    /// Code that is not visible may read or write what others write: an execution is then another
+    /// one, although it has the same graph. It shows in what threads have found so far, and in what
+    /// they are about to do.
     fn announced(&self) -> u64 {
         let mut mixer = Mixer::new();
         for thread in self.state.started.iter() {
+            mixer.absorb(self.histories[thread.index()].digest(self.state.count(thread)));
             if let Some(op) = self.next_op(thread).0 {
                 mixer.absorb(op.pc);
                 mixer.absorb(u64::from(op.object) << 32 | u64::from(op.detail.number));

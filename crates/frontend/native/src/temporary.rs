@@ -85,7 +85,7 @@ fn remove_abandoned(folder: &Path) {
         }
         let Ok(open) = File::open(&path) else { continue };
         match open.try_lock() {
-            // That of another user cannot be removed, which is none of our business.
+            // The directory of another user cannot be removed, and need not be.
             Ok(()) => drop(fs::remove_dir_all(&path)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
         }
@@ -110,7 +110,7 @@ mod tests {
             std::env::temp_dir().join(format!("{PREFIX}abandoned-{}", std::process::id()));
         fs::create_dir(&abandoned).expect("the temporary folder can be written");
         let other = TemporaryDirectory::new().expect("the temporary folder can be written");
-        assert!(!abandoned.exists(), "nobody holds it");
+        assert!(!abandoned.exists(), "no process holds it");
         assert!(path.exists(), "this process holds it");
         drop((directory, other));
         assert!(!path.exists());

@@ -31,8 +31,18 @@ pub(crate) enum Incident {
     Panic { thread: ThreadId },
     /// The misuse of the object at a location, at a place.
     Misuse { misuse: Misuse, object: u32, pc: u64 },
+    /// A data race on the memory at an address.
+    Race { address: u64, first: Access, second: Access },
     /// The misuse of memory, at a place; `freed` is the thread and the place that have freed it.
     Memory { misuse: Misuse, pc: u64, freed: (ThreadId, u64) },
+}
+
+/// A plain access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) thread: ThreadId,
+    pub(crate) pc: u64,
+    pub(crate) writes: bool,
 }
 
 /// An execution.
@@ -55,6 +65,22 @@ pub(crate) struct Trace {
     pub(crate) frames: HashMap<(ThreadId, usize), Vec<u64>>,
     /// The entry points of threads.
     pub(crate) entries: HashMap<ThreadId, u64>,
+    /// The slots of the threads in the order in which they were started, and the number of steps
+    /// after which each existed. The main thread is the first, also if it created others before its
+    /// first operation.
+    pub(crate) starts: Vec<(usize, usize)>,
+}
+
+/// See [`Trace::starts`].
+fn starts(trace: &Trace) -> Vec<(usize, usize)> {
+    let initial = trace.initial.iter().map(|(thread, _)| (0, thread.index()));
+    let mut starts: Vec<_> = initial.collect();
+    starts.sort_by_key(|&(_, slot)| slot != 0);
+    let steps = trace.steps.iter().enumerate();
+    starts.extend(
+        steps.flat_map(|(nth, step)| step.started.iter().map(move |(t, _)| (nth + 1, t.index()))),
+    );
+    starts
 }
 
 impl Trace {
@@ -72,6 +98,7 @@ impl Trace {
                 run,
                 frames: HashMap::new(),
                 entries: HashMap::new(),
+                starts: Vec::new(),
             },
             names,
             lives: HashMap::new(),
@@ -81,6 +108,7 @@ impl Trace {
             deadline: NEVER,
         };
         events.iter().for_each(|event| decoder.event(event));
+        decoder.trace.starts = starts(&decoder.trace);
         decoder.mixed.map_or(Ok(decoder.trace), Err)
     }
 }
@@ -187,7 +215,7 @@ impl Decoder<'_> {
         match record {
             Record::Next => self.announce(thread, event),
             Record::Step => {
-                // Whoever steps has waited long enough.
+                // The thread that steps no longer waits.
                 let ready = self.trace.ready_after(self.trace.steps.len()).without(thread);
                 self.trace.steps.push(Step {
                     choice: Choice { thread, alternative: event.value },
@@ -243,6 +271,19 @@ impl Decoder<'_> {
                     Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree => {
                         let freed = (ThreadId::new(event.what.into()), event.other);
                         self.incident(Incident::Memory { misuse, pc: event.pc, freed });
+                        return;
+                    }
+                    Misuse::Race => {
+                        let first = ThreadId::new(event.what.into());
+                        let access = |thread, pc, bit| {
+                            let writes = event.size & bit != 0;
+                            Access { thread, pc, writes }
+                        };
+                        self.incident(Incident::Race {
+                            address: event.object,
+                            first: access(first, event.other, 2),
+                            second: access(thread, event.pc, 1),
+                        });
                         return;
                     }
                     Misuse::DestroyHeldMutex | Misuse::UseDestroyedMutex => ObjectKind::Mutex,

@@ -9,10 +9,10 @@ use crate::executable::Harness;
 use crate::server::Output;
 use crate::source;
 use crate::symbols::Symbols;
-use crate::trace::{Incident, Trace};
+use crate::trace::{Access, Incident, Trace};
 
-/// The failure of an execution, and the number of steps before it is known. An execution may go on
-/// after an incident, such as a panic of one thread; what follows is not looked at.
+/// The failure of an execution, and the number of steps before it is known. An execution may
+/// continue after an incident, such as a panic of one thread; what follows is ignored.
 ///
 /// Whether a panic makes a test fail depends on what follows, so steps that were taken before may
 /// turn out to contain one that does. Only the steps after the first `settled` can fail.
@@ -90,6 +90,22 @@ fn incident_failure(
             let message = format!("thread {who} panicked{}{message}", place.unwrap_or_default());
             Failure { kind: FailureKind::Panic, message, site }
         }
+        Incident::Race { address, first, second } => {
+            let name = symbols.variable(address, 16);
+            let name = name.unwrap_or_else(|| "memory without a name".to_owned());
+            let told = |access: Access| {
+                let verb = if access.writes { "writes" } else { "reads" };
+                let place = symbols.own_caller(access.pc).map(|site| format!(" at {site}"));
+                format!("{} {verb}{}", thread(access.thread.index()), place.unwrap_or_default())
+            };
+            let message = format!(
+                "data race on {name}: {} and {}, and no synchronisation orders the two",
+                told(first),
+                told(second)
+            );
+            let site = symbols.own_caller(second.pc);
+            Failure { kind: FailureKind::Race, message, site }
+        }
         Incident::Memory { misuse, pc, freed: (slot, at) } => {
             let place = symbols.own_caller(at).map(|site| format!(" at {site}"));
             let freed = format!("{} has freed{}", thread(slot.index()), place.unwrap_or_default());
@@ -110,7 +126,7 @@ fn incident_failure(
                 Misuse::DestroyAwaitedCondvar | Misuse::DestroyAwaitedBarrier => {
                     format!("{name} is destroyed while threads wait for it")
                 }
-                Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree => {
+                Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree | Misuse::Race => {
                     unreachable!("misuses of memory are incidents of their own")
                 }
             };

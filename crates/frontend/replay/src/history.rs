@@ -49,12 +49,29 @@ impl History {
         self.outcomes.last().is_some_and(|last| last.round > 0)
     }
 
+    /// The same after `count` operations.
+    #[inline]
+    pub(crate) fn spins_after(&self, count: usize) -> bool {
+        count > 0 && self.outcomes[count - 1].round > 0
+    }
+
+    /// Whether the thread spins after its first `count` operations, and has read an older store
+    /// than the newest one in its last round. Nobody has changed what it reads since, but the newest
+    /// store is another one.
+    pub fn spins_on_stale_values_after(&self, count: usize) -> bool {
+        if !self.spins_after(count) {
+            return false;
+        }
+        let from = count - usize::from(self.outcomes[count - 1].round);
+        let mut round = self.ops[from..count].iter().zip(&self.outcomes[from..count]);
+        round.any(|(op, outcome)| op.is_stale(outcome.alternative))
+    }
+
     /// Whether the thread cannot become blocked: the operation after the first `count` is enabled
     /// in every state, and the thread does not spin before it.
     #[inline]
     pub fn is_always_enabled_after(&self, count: usize) -> bool {
-        let spins = count > 0 && self.outcomes[count - 1].round > 0;
-        !spins && self.ops.get(count).is_none_or(Op::is_always_enabled)
+        !self.spins_after(count) && self.ops.get(count).is_none_or(Op::is_always_enabled)
     }
 
     /// Whether the last operation was one more round of a loop that yields, and the thread made

@@ -42,8 +42,8 @@
 //! // Before the first step the main thread has started the child, and both want the mutex.
 //! let mut recording = Recording::new(names, LoopRounds::default());
 //! recording.begin();
-//! recording.arrive(main, op(Action::Lock, "lock")).expect("nothing was recorded before");
-//! recording.arrive(child, op(Action::Lock, "lock")).expect("nothing was recorded before");
+//! recording.arrive(main, &op(Action::Lock, "lock")).expect("nothing was recorded before");
+//! recording.arrive(child, &op(Action::Lock, "lock")).expect("nothing was recorded before");
 //! recording.start([child].into_iter().collect());
 //! recording.ready();
 //! assert_eq!(recording.ask(child).status, Status::Enabled);

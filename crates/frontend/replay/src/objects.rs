@@ -33,6 +33,11 @@ impl Objects {
         self.kinds.is_empty()
     }
 
+    /// The kind of an object, if it has fields.
+    pub fn kind(&self, object: u32) -> Option<Kind> {
+        Some(self.get(object)?.0)
+    }
+
     /// The kind of an object and its first field, if it has fields.
     #[inline]
     pub(crate) fn get(&self, object: u32) -> Option<(Kind, usize)> {

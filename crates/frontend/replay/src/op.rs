@@ -54,6 +54,8 @@ pub enum OpKind {
     Downgrade,
     /// Chooses a number below this one. Each number is an alternative.
     Choose(u32),
+    /// A sequentially consistent fence of weak memory.
+    Fence,
     /// Lets other threads run, without accessing anything.
     Yield,
     /// The thread ends.
@@ -91,7 +93,7 @@ impl OpKind {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => true,
             OpKind::Touch | OpKind::Peek | OpKind::Wait | OpKind::Downgrade => true,
-            OpKind::Choose(_) | OpKind::Yield | OpKind::Finish => true,
+            OpKind::Choose(_) | OpKind::Fence | OpKind::Yield | OpKind::Finish => true,
             OpKind::Wake { .. } | OpKind::Park { .. } => false,
             OpKind::Object(action) => {
                 matches!(
@@ -107,7 +109,8 @@ impl OpKind {
         match self {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => true,
-            OpKind::Touch | OpKind::Peek | OpKind::Downgrade | OpKind::Yield => true,
+            OpKind::Touch | OpKind::Peek | OpKind::Downgrade => true,
+            OpKind::Fence | OpKind::Yield => true,
             OpKind::Wait | OpKind::Wake { .. } | OpKind::Park { .. } => true,
             OpKind::Object(action) => matches!(
                 action,
@@ -191,6 +194,32 @@ impl Op {
     /// Its objects, each with its position in [`Outcome::versions`].
     pub fn objects(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
         [(0, self.object), (1, self.other)].into_iter().filter(|&(_, object)| object != NO_OBJECT)
+    }
+
+    /// Whether it accesses an atomic, whose values are in [memory](preempt_system::memory).
+    #[inline]
+    pub fn is_atomic(&self) -> bool {
+        matches!(
+            self.kind,
+            OpKind::Load(_)
+                | OpKind::Store(_)
+                | OpKind::Update(_)
+                | OpKind::CompareExchange { .. }
+                | OpKind::WeakCompareExchange { .. }
+        )
+    }
+
+    /// The number of the first alternative of an access to weak memory that does not see the newest
+    /// store. An odd alternative of a weak exchange is a spurious failure.
+    #[inline]
+    pub fn stale_from(&self) -> u32 {
+        if matches!(self.kind, OpKind::WeakCompareExchange { .. }) { 2 } else { 1 }
+    }
+
+    /// Whether an alternative is an access that does not see the newest store.
+    #[inline]
+    pub fn is_stale(&self, alternative: u32) -> bool {
+        alternative >= self.stale_from() && self.is_atomic()
     }
 
     /// Whether it only reads.

@@ -15,7 +15,7 @@ use preempt_system::{
 
 use crate::history::History;
 use crate::names::Names;
-use crate::op::{Lookahead, Op, OpKind, Outcome, Versions};
+use crate::op::{Lookahead, NO_OBJECT, Op, OpKind, Outcome, Versions};
 use crate::spin::{self, LoopRounds};
 use crate::state::State;
 
@@ -80,6 +80,31 @@ impl StartedStep {
     }
 }
 
+/// What a thread needs for its next step, which is not enabled in every state.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    /// The objects of its next operation; the first one twice if there is no second.
+    objects: [u32; 2],
+    /// It spins, and so also watches the objects of its last operations.
+    spins: bool,
+}
+
+impl Waits {
+    #[inline(always)]
+    fn of(op: &Op, spins: bool) -> Waits {
+        let other = if op.other == NO_OBJECT { op.object } else { op.other };
+        Waits { objects: [op.object, other], spins }
+    }
+
+    /// Whether a step on these objects may change whether, or how, the thread can step. Operations
+    /// without an object count as if they had one in common.
+    #[inline(always)]
+    fn depend_on(&self, [object, other]: [u32; 2]) -> bool {
+        let is = |own: u32| own == object || own == other;
+        self.spins || is(self.objects[0]) || is(self.objects[1])
+    }
+}
+
 /// The current execution: the histories of its threads and its state. `P` identifies an object
 /// across executions, see [`Names`].
 #[derive(Debug)]
@@ -93,6 +118,8 @@ pub struct Recording<P> {
     first: ThreadSet,
     /// The threads whose next operation is enabled in every state.
     always_enabled: ThreadSet,
+    /// For each slot whose thread is none of these, what it needs instead.
+    waits: Vec<Waits>,
     unaffected: ThreadSet,
     /// Whether a thread has yielded, in this execution or an earlier one. Before, no step has to
     /// look for loops that yield.
@@ -102,7 +129,8 @@ pub struct Recording<P> {
 impl<P: Copy + Eq + Hash> Recording<P> {
     /// A recording without an execution. `loops` are known to end by themselves.
     pub fn new(names: Names<P>, loops: LoopRounds) -> Recording<P> {
-        let histories = (0..names.slots()).map(|_| History::default()).collect();
+        let slots = names.slots();
+        let histories = (0..slots).map(|_| History::default()).collect();
         Recording {
             names,
             loops,
@@ -111,6 +139,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             mode: Mode::Record,
             first: ThreadSet::EMPTY,
             always_enabled: ThreadSet::EMPTY,
+            waits: vec![Waits::default(); slots],
             unaffected: ThreadSet::EMPTY,
             yields: false,
         }
@@ -205,21 +234,32 @@ impl<P: Copy + Eq + Hash> Recording<P> {
 
     /// A thread arrives at its next operation.
     #[inline]
-    pub fn arrive(&mut self, thread: ThreadId, op: Op) -> Result<(), Box<Divergence>> {
-        let at = self.state.count(thread.index());
+    pub fn arrive(&mut self, thread: ThreadId, op: &Op) -> Result<(), Box<Divergence>> {
+        self.arrive_after(self.state.count(thread.index()), thread, op)
+    }
+
+    /// The same for a caller that knows `at`, the number of operations that the thread has
+    /// performed.
+    #[inline(always)]
+    pub fn arrive_after(
+        &mut self,
+        at: usize,
+        thread: ThreadId,
+        op: &Op,
+    ) -> Result<(), Box<Divergence>> {
+        debug_assert_eq!(at, self.state.count(thread.index()), "the thread's operations");
         let ops = &mut self.histories[thread.index()].ops;
         match ops.get(at) {
             Some(recorded) if self.mode == Mode::Repeat => {
-                if !recorded.is_same(&op) {
-                    let recorded = *recorded;
-                    return Err(Box::new(Divergence { thread, at, recorded, found: op }));
+                if !recorded.is_same(op) {
+                    return Err(diverge(thread, at, recorded, op));
                 }
             }
             Some(_) => {
                 ops.truncate(at);
-                ops.push(op);
+                ops.push(*op);
             }
-            None => ops.push(op),
+            None => ops.push(*op),
         }
         Ok(())
     }
@@ -275,6 +315,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             history.forget_after(at);
         }
         let op = &history.ops[at];
+        debug_assert!(op.kind != OpKind::Finish || op.object as usize == slot, "its own life ends");
         let yields = self.yields && at > 0 && history.outcomes[at - 1].yields > 1;
         let idle = REPEAT && yields && history.outcomes[at].idle;
         let objects = [op.object, op.other];
@@ -324,8 +365,9 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             spins = history.spins();
         }
         // As in `note_always_enabled`, with what is at hand: every new step of a search comes here.
-        let is = !spins && history.ops.get(step.at + 1).is_none_or(Op::is_always_enabled);
-        self.note_enabled(step.thread, is);
+        let next = history.ops.get(step.at + 1).filter(|op| spins || !op.is_always_enabled());
+        let waits = next.map(|op| Waits::of(op, spins));
+        self.note_waits(step.thread, waits);
         spins
     }
 
@@ -353,14 +395,14 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         let all = next.iter().map(|&op| (choice.thread, op)).chain(started.iter().copied());
         for (thread, op) in all {
             self.yields |= op.yielded.is_some();
-            self.arrive(thread, op).expect("only a repeated step can diverge");
+            self.arrive(thread, &op).expect("only a repeated step can diverge");
             if thread != choice.thread {
                 threads.insert(thread);
             }
         }
         let outcome = Outcome { alternative: choice.alternative, ..*outcome };
         self.end_step(step, &outcome, threads);
-        self.note_started(threads);
+        self.note_started(step, threads);
         reply
     }
 
@@ -453,14 +495,27 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     /// The last step started the threads of `started`: updates which threads it cannot have
     /// affected. A thread whose next operation is enabled in every state is affected only by its
     /// own steps.
+    ///
+    /// Any other one is affected only by a step on an object of its next operation, unless it
+    /// spins: its pending step is a function of its history, of the fields of these objects and, if
+    /// it spins, of the versions of all objects that it watches, and a step changes no fields but
+    /// those of its own objects ([`State::perform`]) and of the lives of threads that it starts.
     #[inline(always)]
-    pub fn note_started(&mut self, started: ThreadSet) {
+    pub fn note_started(&mut self, step: StartedStep, started: ThreadSet) {
+        let vacant = !self.state.started().bits();
         if !started.is_empty() {
             started.iter().for_each(|thread| self.note_always_enabled(thread));
+            let unaffected = (self.always_enabled.bits() | vacant) & !started.bits();
+            self.unaffected = ThreadSet::from_bits(unaffected);
+            return;
         }
-        let vacant = !self.state.started().bits();
-        self.unaffected =
-            ThreadSet::from_bits((self.always_enabled.bits() | vacant) & !started.bits());
+        let mut unaffected = ThreadSet::from_bits(self.always_enabled.bits() | vacant);
+        for thread in ThreadSet::from_bits(!unaffected.bits()).iter() {
+            if !self.waits[thread.index()].depend_on(step.objects) {
+                unaffected.insert(thread);
+            }
+        }
+        self.unaffected = unaffected;
     }
 
     /// All threads may have been affected since they were asked last.
@@ -473,17 +528,22 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     #[inline(always)]
     fn note_always_enabled(&mut self, thread: ThreadId) {
         let at = self.state.count(thread.index());
-        let is = self.histories[thread.index()].is_always_enabled_after(at);
-        self.note_enabled(thread, is);
+        let history = &self.histories[thread.index()];
+        let spins = history.spins_after(at);
+        let next = history.ops.get(at).filter(|op| spins || !op.is_always_enabled());
+        let waits = next.map(|op| Waits::of(op, spins));
+        self.note_waits(thread, waits);
     }
 
     #[inline(always)]
-    fn note_enabled(&mut self, thread: ThreadId, always: bool) {
-        self.always_enabled = if always {
-            self.always_enabled.with(thread)
-        } else {
-            self.always_enabled.without(thread)
-        };
+    fn note_waits(&mut self, thread: ThreadId, waits: Option<Waits>) {
+        match waits {
+            None => self.always_enabled.insert(thread),
+            Some(waits) => {
+                self.always_enabled.remove(thread);
+                self.waits[thread.index()] = waits;
+            }
+        }
     }
 
     /// The threads that are held back because they spin, if no other thread can step; else none.
@@ -522,6 +582,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             state: self.state.clone(),
             histories: self.histories.clone(),
             always_enabled: self.always_enabled,
+            waits: self.waits.clone(),
             unaffected: self.unaffected,
         }
     }
@@ -532,9 +593,16 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             state: self.state,
             histories: self.histories,
             always_enabled: self.always_enabled,
+            waits: self.waits,
             unaffected: self.unaffected,
         } = saved;
     }
+}
+
+/// Out of the way of the steps that repeat.
+#[cold]
+fn diverge(thread: ThreadId, at: usize, recorded: &Op, found: &Op) -> Box<Divergence> {
+    Box::new(Divergence { thread, at, recorded: *recorded, found: *found })
 }
 
 /// A point of a recording.
@@ -543,5 +611,6 @@ pub struct Saved {
     state: State,
     histories: Vec<History>,
     always_enabled: ThreadSet,
+    waits: Vec<Waits>,
     unaffected: ThreadSet,
 }

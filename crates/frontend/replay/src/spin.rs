@@ -65,8 +65,8 @@
 //! may be on another object. Otherwise a reduction could move the step before the change, where it
 //! seemed to be enabled by another change, and go round once more in every execution, without end.
 //! The same condition is checked after every operation of the round, not only at its end. So in a
-//! prefix without that change the thread is held back wherever it stands in its round, and no race
-//! with the change seems to be reversible by letting the thread go round once more, which could be
+//! prefix without that change the thread is held back wherever it is in its round, and no race with
+//! the change seems to be reversible by letting the thread go round once more, which could be
 //! repeated without end.
 //!
 //! [`Lookahead`]: crate::Lookahead

@@ -121,8 +121,13 @@ impl State {
     /// Counts a change of an object.
     #[inline]
     pub(crate) fn change(&mut self, objects: &Objects, object: u32) {
-        self.fit(objects);
-        self.versions[object as usize] += 1;
+        match self.versions.get_mut(object as usize) {
+            Some(version) => *version += 1,
+            None => {
+                self.widen(objects);
+                self.versions[object as usize] += 1;
+            }
+        }
     }
 
     fn act_on(
@@ -136,10 +141,10 @@ impl State {
         let (kind, at) = objects.of(object);
         let fields = &mut self.fields[at..at + kind.fields()];
         // Fast path: most objects have one field.
-        if let [field] = fields {
-            let before = *field;
+        if fields.len() == 1 {
+            let before = fields[0];
             let reply = kind.apply(fields, thread, action);
-            self.versions[object as usize] += u32::from(self.fields[at] != before);
+            self.versions[object as usize] += u32::from(fields[0] != before);
             return reply;
         }
         let before: SmallVec<[u64; 4]> = SmallVec::from_slice(fields);
@@ -193,7 +198,7 @@ impl State {
         match op.kind {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) | OpKind::Touch => Ok(0),
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => Ok(0),
-            OpKind::Peek | OpKind::Choose(_) | OpKind::Yield => Ok(0),
+            OpKind::Peek | OpKind::Choose(_) | OpKind::Fence | OpKind::Yield => Ok(0),
             OpKind::Downgrade => {
                 self.act_on(objects, thread, op.object, Action::WriteUnlock)?;
                 self.act_on(objects, thread, op.object, Action::ReadLock)
@@ -329,14 +334,16 @@ impl State {
                 let footprint = Footprint::one(object, Access::Write);
                 pending.set_alternatives(Status::Enabled, [(0, footprint.clone()), (1, footprint)]);
             }
-            OpKind::Yield => pending.set_alternatives(Status::Enabled, [(0, Footprint::new())]),
+            OpKind::Fence | OpKind::Yield => {
+                pending.set_alternatives(Status::Enabled, [(0, Footprint::new())]);
+            }
             OpKind::Finish => {
                 pending.set_one(Status::Enabled, 0, Location(thread.index() as u32), Access::Write)
             }
             OpKind::Object(action @ Action::NotifyOne { .. }) => {
                 let (kind, at) = objects.of(op.object);
-                let ways = kind.alternatives(self.fields(objects, at), thread, action);
-                let each = (0..ways).map(|nth| (nth, Footprint::one(object, Access::Write)));
+                let count = kind.alternatives(self.fields(objects, at), thread, action);
+                let each = (0..count).map(|nth| (nth, Footprint::one(object, Access::Write)));
                 pending.set_alternatives(Status::Enabled, each);
             }
             OpKind::Object(action) => {

@@ -52,7 +52,7 @@ fn begin(first: fn(&[u32]) -> [Op; 2], kinds: &[Option<Kind>]) -> (Recording<u64
 fn arrive(recording: &mut Recording<u64>, first: [Op; 2]) {
     recording.begin();
     for (thread, op) in [MAIN, CHILD].into_iter().zip(first) {
-        recording.arrive(thread, op).expect("the first execution diverges from nothing");
+        recording.arrive(thread, &op).expect("the first execution diverges from nothing");
     }
     recording.start([CHILD].into_iter().collect());
     recording.ready();
@@ -111,21 +111,21 @@ fn a_misuse_is_reported_and_recorded() {
 fn a_repeated_execution_is_compared_with_the_recorded_one() {
     let both = |objects: &[u32]| [load(objects[0], 1), store(objects[0], 2)];
     let (mut recording, objects) = begin(both, &[None]);
-    recording.feed(&event(MAIN, Some(load(objects[0], 3)))).expect("a load is no misuse");
+    recording.feed(&event(MAIN, Some(load(objects[0], 3)))).expect("a load is not a misuse");
     recording.set_mode(Mode::Repeat);
     arrive(&mut recording, both(&objects));
     let (step, _) = recording.start_repeated_step(Choice::of(MAIN));
     let found = store(objects[0], 6);
-    let divergence = recording.arrive(MAIN, found).expect_err("it was a load before");
+    let divergence = recording.arrive(MAIN, &found).expect_err("it was a load before");
     assert_eq!((divergence.thread, divergence.at), (MAIN, 1));
     assert_eq!(divergence.recorded.kind, OpKind::Load(SeqCst));
-    recording.arrive(MAIN, load(objects[0], 3)).expect("the same operation");
+    recording.arrive(MAIN, &load(objects[0], 3)).expect("the same operation");
     recording.end_repeated_step(step, [].into_iter().collect());
     assert_eq!(recording.end(MAIN).map(|op| op.site), Some(site(3)), "it ended later before");
 }
 
 /// The status of the main thread after each of `loads` loads in a loop that yields at a line, or
-/// not, and that is known to end after so many `rounds`, or not.
+/// not, and that is known to end after `rounds` rounds, or not.
 fn spin_for(loads: usize, yields: Option<u64>, rounds: Option<usize>) -> Vec<Status> {
     let both = |objects: &[u32]| [load(objects[0], 1), store(objects[0], 2)];
     let (mut recording, objects) = begin(both, &[None]);
@@ -138,7 +138,7 @@ fn spin_for(loads: usize, yields: Option<u64>, rounds: Option<usize>) -> Vec<Sta
     let status = |_| {
         let mut next = load(objects[0], 1);
         next.yielded = yields.map(site);
-        recording.feed(&event(MAIN, Some(next))).expect("a load is no misuse");
+        recording.feed(&event(MAIN, Some(next))).expect("a load is not a misuse");
         recording.ask(MAIN).status
     };
     (0..loads).map(status).collect()
@@ -165,13 +165,13 @@ fn a_change_releases_a_thread_that_spins_and_is_part_of_what_its_step_depends_on
     let both = |objects: &[u32]| [load(objects[0], 1), store(objects[0], 2)];
     let (mut recording, objects) = begin(both, &[None]);
     for _ in 0..=spin::ROUNDS {
-        recording.feed(&event(MAIN, Some(load(objects[0], 1)))).expect("a load is no misuse");
+        recording.feed(&event(MAIN, Some(load(objects[0], 1)))).expect("a load is not a misuse");
     }
     assert_eq!(recording.ask(MAIN).status, Status::Spinning);
     assert_eq!(recording.only_spinning().len(), 0, "the child can step");
     recording.set_lookahead(MAIN, Lookahead::Repeats);
     let before = recording.state().clone();
-    recording.feed(&change(CHILD, None)).expect("a store is no misuse");
+    recording.feed(&change(CHILD, None)).expect("a store is not a misuse");
     let pending = recording.ask(MAIN);
     assert_eq!(pending.status, Status::Enabled);
     assert_eq!(pending.footprints[0].1.accesses(), [(Location(objects[0]), Access::Read)]);
@@ -193,12 +193,28 @@ fn steps_that_are_always_enabled_are_affected_by_no_other_thread() {
 }
 
 #[test]
+fn a_thread_that_waits_is_affected_by_steps_on_what_it_waits_for() {
+    let both = |objects: &[u32]| [lock(objects[1], 1), lock(objects[0], 2)];
+    let (mut recording, objects) = begin(both, &[Some(Kind::Mutex); 2]);
+    recording.feed(&event(MAIN, Some(lock(objects[0], 3)))).expect("the mutex is free");
+    assert!(recording.unaffected().contains(CHILD), "it waits for another mutex");
+    recording.feed(&event(MAIN, Some(unlock(objects[0], 4)))).expect("the mutex is free");
+    assert!(!recording.unaffected().contains(CHILD));
+    assert_eq!(recording.ask(CHILD).status, Status::Blocked);
+    recording.feed(&event(MAIN, Some(unlock(objects[1], 5)))).expect("the thread holds it");
+    assert!(!recording.unaffected().contains(CHILD));
+    assert_eq!(recording.ask(CHILD).status, Status::Enabled);
+    recording.feed(&event(MAIN, None)).expect("the thread holds it");
+    assert!(recording.unaffected().contains(CHILD));
+}
+
+#[test]
 fn a_spurious_wakeup_needs_no_notification_and_a_timeout_none_either() {
     let wait = |early| {
         let both = |objects: &[u32]| [op(OpKind::Yield, NO_OBJECT, 1), lock(objects[0], 2)];
         let (mut recording, objects) = begin(both, &[Some(Kind::Parker)]);
         let park = op(OpKind::Park { early }, objects[0], 3);
-        recording.feed(&event(MAIN, Some(park))).expect("a yield is no misuse");
+        recording.feed(&event(MAIN, Some(park))).expect("a yield is not a misuse");
         let pending = recording.ask(MAIN);
         (pending.status, pending.footprints[0].0)
     };
@@ -215,8 +231,8 @@ fn the_order_of_independent_steps_is_not_part_of_a_past() {
             _ => |objects| [load(objects[0], 1), store(objects[1], 2)],
         };
         let (mut recording, objects) = begin(both, &[None, None]);
-        recording.feed(&event(MAIN, Some(load(objects[0], 3)))).expect("a load is no misuse");
-        recording.feed(&change(CHILD, None)).expect("a store is no misuse");
+        recording.feed(&event(MAIN, Some(load(objects[0], 3)))).expect("a load is not a misuse");
+        recording.feed(&change(CHILD, None)).expect("a store is not a misuse");
         let path = [MAIN, CHILD].map(Choice::of);
         let other_way = [CHILD, MAIN].map(Choice::of);
         let without = recording.without(&path, MAIN, 0).map(|kept| kept.len());
@@ -232,9 +248,9 @@ fn steps_that_could_have_come_first_are_known_without_a_state() {
     let (mut recording, objects) = begin(both, &[Some(Kind::Mutex), None]);
     recording.feed(&event(MAIN, Some(load(objects[1], 3)))).expect("the mutex is free");
     let finish = op(OpKind::Finish, CHILD.index() as u32, 4);
-    recording.feed(&change(CHILD, Some(finish))).expect("a store is no misuse");
+    recording.feed(&change(CHILD, Some(finish))).expect("a store is not a misuse");
     let join = op(OpKind::Object(Action::Join), CHILD.index() as u32, 5);
-    recording.feed(&event(MAIN, Some(join))).expect("a load is no misuse");
+    recording.feed(&event(MAIN, Some(join))).expect("a load is not a misuse");
     recording.feed(&event(CHILD, None)).expect("a thread can end");
     assert_eq!(recording.swap((CHILD, 0), (MAIN, 1)), Swap::Possible);
     assert_eq!(recording.swap((CHILD, 1), (MAIN, 2)), Swap::Impossible);
@@ -323,7 +339,7 @@ fn is_ordered(released: Operation, acquired: Operation) -> bool {
     for (thread, (kind, object, other, alternative, reply)) in [(MAIN, released), (CHILD, acquired)]
     {
         let op = op(kind, object, 1).and(other);
-        race::synchronise(&mut detector, thread, &op, alternative, reply);
+        race::synchronise(&mut detector.clocks, thread, &op, alternative, reply);
     }
     detector.conflicts(CHILD, variable, Access::Read).next().is_none()
 }
@@ -403,7 +419,7 @@ fn all_who_arrive_at_a_barrier_come_before_all_who_leave() {
         (MAIN, Action::Leave),
         (CHILD, Action::Leave),
     ] {
-        race::synchronise(&mut detector, thread, &op(OpKind::Object(action), 7, 1), 0, 0);
+        race::synchronise(&mut detector.clocks, thread, &op(OpKind::Object(action), 7, 1), 0, 0);
     }
     for (thread, variable) in [(MAIN, variables[1]), (CHILD, variables[0])] {
         assert_eq!(detector.conflicts(thread, variable, Access::Write).count(), 0, "{thread:?}");

@@ -1,4 +1,5 @@
-//! Allocations whose leaks are found: mirrors of [`std::alloc`], and values that must be dropped.
+//! Allocations that are checked for leaks: mirrors of [`std::alloc`], and values that must be
+//! dropped.
 
 use std::alloc::{GlobalAlloc, System};
 use std::panic::Location as Site;
@@ -10,9 +11,9 @@ use crate::runtime::{accounts, allocates, inside, look, with, with_quietly};
 
 pub use std::alloc::Layout;
 
-/// The global allocator of test programs. Inside a check it gives out memory at addresses that are
-/// the same in every execution, and objects in a `Box` or a `Vec` are known by the thread that
-/// allocated them. Everything else goes to the allocator `A` below it.
+/// The global allocator of test programs. Inside a check it returns memory at addresses that are
+/// the same in every execution, and objects in a `Box` or a `Vec` are identified by the thread that
+/// allocated them. Everything else is passed to the allocator `A`.
 ///
 /// The feature `allocator`, which is on by default, makes it the global allocator. A program with
 /// an allocator of its own turns the feature off and wraps that one:
@@ -33,26 +34,26 @@ pub struct Allocator<A = System> {
 static ALLOCATOR: Allocator = Allocator::wrapping(System);
 
 impl<A> Allocator<A> {
-    /// Uses the allocator `below` for what no check gives out.
+    /// Uses the allocator `below` outside of checks, and for what a check does not allocate itself.
     pub const fn wrapping(below: A) -> Allocator<A> {
         Allocator { below }
     }
 }
 
 /// Whether the global allocator of this process is an [`Allocator`]. Where that is not known when
-/// the library is compiled, `probe` finds it out, once.
+/// the library is compiled, `probe` is called once to determine it.
 pub(crate) fn is_global(probe: impl FnOnce() -> bool) -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     cfg!(feature = "allocator") || *FOUND.get_or_init(probe)
 }
 
 impl<A: GlobalAlloc> Allocator<A> {
-    /// Allocates for a thread of an execution. The rest is a call at the very end: so this one
-    /// needs no frame.
+    /// Allocates for a thread of an execution. The slow path is a tail call, so this function needs
+    /// no stack frame.
     #[inline(never)]
     unsafe fn alloc_inside(&self, layout: Layout) -> *mut u8 {
         let memory = with_quietly(|runtime| runtime.allocate_small(layout));
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         if memory.is_null() { unsafe { self.alloc_otherwise(layout) } } else { memory }
     }
 
@@ -61,7 +62,7 @@ impl<A: GlobalAlloc> Allocator<A> {
     unsafe fn alloc_otherwise(&self, layout: Layout) -> *mut u8 {
         match with(|runtime| runtime.allocate(layout)) {
             Placement::Window(memory) => memory,
-            // SAFETY: the caller's.
+            // SAFETY: the caller upholds the contract.
             Placement::Elsewhere(outside) => unsafe { self.alloc_elsewhere(layout, outside) },
         }
     }
@@ -70,9 +71,9 @@ impl<A: GlobalAlloc> Allocator<A> {
     #[inline(never)]
     unsafe fn dealloc_inside(&self, memory: *mut u8, layout: Layout) {
         match with_quietly(|runtime| runtime.free_plain(memory.addr())) {
-            // SAFETY: the block of a window was freed, and is as large.
+            // SAFETY: the block of a window was just freed and has this size.
             Some(size) => unsafe { arena::poison_place(memory.addr(), size) },
-            // SAFETY: the caller's.
+            // SAFETY: the caller upholds the contract.
             None => unsafe { self.dealloc_otherwise(memory, layout) },
         }
     }
@@ -81,10 +82,13 @@ impl<A: GlobalAlloc> Allocator<A> {
     #[inline(never)]
     unsafe fn dealloc_otherwise(&self, memory: *mut u8, layout: Layout) {
         match with(|runtime| runtime.free(memory.addr(), layout.size())) {
-            // SAFETY: the block was freed, and is at least as large.
+            // SAFETY: the block was just freed and has at least this size.
             Some(size) => unsafe { arena::poison(memory.addr(), size) },
-            // SAFETY: the caller's; it is not of a window.
-            None => unsafe { self.below.dealloc(memory, layout) },
+            None => {
+                arena::forget(memory.addr());
+                // SAFETY: the caller upholds the contract, and the block is not from a window.
+                unsafe { self.below.dealloc(memory, layout) }
+            }
         }
     }
 
@@ -92,7 +96,7 @@ impl<A: GlobalAlloc> Allocator<A> {
     #[cold]
     #[inline(never)]
     unsafe fn alloc_elsewhere(&self, layout: Layout, outside: Outside) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         let memory = unsafe { self.below.alloc(layout) };
         if !memory.is_null() {
             with(|runtime| runtime.arena.enter(memory.expose_provenance(), layout, outside));
@@ -101,26 +105,25 @@ impl<A: GlobalAlloc> Allocator<A> {
     }
 }
 
-// SAFETY: memory is that of the allocator below, or of a window, where a block is given to one
-// owner at a time. Notes about it are not in it, and making them allocates from the allocator
-// below.
+// SAFETY: memory comes from the allocator below or from a window, where a block has one owner at a
+// time. Bookkeeping is kept outside of the blocks, and allocates from the allocator below.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { if allocates() { self.alloc_inside(layout) } else { self.below.alloc(layout) } }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !allocates() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller upholds the contract.
             return unsafe { self.below.alloc_zeroed(layout) };
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         let memory = unsafe { self.alloc_inside(layout) };
         if !memory.is_null() {
-            // SAFETY: so much was allocated.
+            // SAFETY: this many bytes were just allocated.
             unsafe { memory.write_bytes(0, layout.size()) };
         }
         memory
@@ -128,11 +131,12 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe {
             if allocates() {
                 self.dealloc_inside(memory, layout);
             } else if !arena::free(memory.addr()) {
+                arena::forget(memory.addr());
                 self.below.dealloc(memory, layout);
             }
         }
@@ -143,12 +147,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
         let ours = arena::contains(memory.addr())
             || allocates() && look(|runtime| runtime.arena.knows(memory.addr()));
         if !ours {
-            // What is not of this execution stays where it was allocated: a collection of somebody
-            // outside, which grows here. SAFETY: the caller's.
+            // A block that does not belong to this execution stays with the allocator below: a
+            // collection from outside that grows here.
+            arena::forget(memory.addr());
+            // SAFETY: the caller upholds the contract.
             return unsafe { self.below.realloc(memory, layout, size) };
         }
-        // SAFETY: the caller's: the size is not zero and does not overflow; the old block is as
-        // large as its layout says.
+        // SAFETY: the caller guarantees that the size is not zero and does not overflow, and that
+        // the old block has its layout.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
@@ -160,48 +166,49 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     }
 }
 
-/// Allocates memory. Inside a check it has to be given back by [`dealloc`] before all threads have
-/// ended.
+/// Allocates memory. Inside a check it must be freed by [`dealloc`] before all threads have ended;
+/// otherwise the check reports a leak.
 ///
 /// # Safety
 ///
-/// As of [`std::alloc::alloc`].
+/// Those of [`std::alloc::alloc`].
 #[track_caller]
 pub unsafe fn alloc(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller upholds the contract.
     let memory = unsafe { std::alloc::alloc(layout) };
     made(memory.addr(), layout.size(), Site::caller());
     memory
 }
 
-/// Allocates memory that is 0.
+/// Allocates zeroed memory.
 ///
 /// # Safety
 ///
-/// As of [`std::alloc::alloc_zeroed`].
+/// Those of [`std::alloc::alloc_zeroed`].
 #[track_caller]
 pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller upholds the contract.
     let memory = unsafe { std::alloc::alloc_zeroed(layout) };
     made(memory.addr(), layout.size(), Site::caller());
     memory
 }
 
-/// Gives memory back.
+/// Frees memory.
 ///
 /// # Safety
 ///
-/// As of [`std::alloc::dealloc`].
+/// Those of [`std::alloc::dealloc`].
 pub unsafe fn dealloc(memory: *mut u8, layout: Layout) {
     gone(memory.addr());
-    // SAFETY: the caller's.
+    // SAFETY: the caller upholds the contract.
     unsafe { std::alloc::dealloc(memory, layout) };
 }
 
-/// A value that has to be dropped, or taken out, before all threads have ended.
+/// A value that must be dropped or taken out before all threads have ended; otherwise the check
+/// reports a leak.
 #[derive(Debug)]
 pub struct Track<T> {
-    // Its address names it.
+    // Boxed, because its address identifies it.
     value: Option<Box<T>>,
 }
 
@@ -216,17 +223,17 @@ impl<T> Track<T> {
 
     /// The value.
     pub fn get_ref(&self) -> &T {
-        self.value.as_ref().expect("it is there until it is taken out")
+        self.value.as_ref().expect("the value is there until it is taken out")
     }
 
     /// The value.
     pub fn get_mut(&mut self) -> &mut T {
-        self.value.as_mut().expect("it is there until it is taken out")
+        self.value.as_mut().expect("the value is there until it is taken out")
     }
 
-    /// The value, which is not tracked any more.
+    /// Takes out the value and stops tracking it.
     pub fn into_inner(mut self) -> T {
-        let value = self.value.take().expect("it is taken out once");
+        let value = self.value.take().expect("the value is taken out once");
         gone(address(&value));
         *value
     }

@@ -1,4 +1,4 @@
-//! What a check that passes did not cover, in one line.
+//! What a passing check did not cover, in one line.
 //!
 //! A pass is read as "there is no error". Where that was not shown, because a bound or a limit cut
 //! the search, because schedules were drawn at random, because the program uses orderings whose
@@ -12,12 +12,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use preempt_explore::{Limit, Outcome};
-use preempt_system::Verdict;
+use preempt_system::{MemoryModel, Verdict};
 
 use crate::stderr::{say, test_name};
 use crate::uncontrolled::Mention;
 
-/// What the executions of a check used, as far as it decides what a pass means.
+/// The features that the executions of a check used, as far as they decide what a pass means.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     /// Threads, the first one included.
@@ -26,7 +26,7 @@ pub(crate) struct Used {
     pub(crate) objects: usize,
     /// The first operation with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
-    /// Whether two threads used the same object, or plain cells, which are looked at for races.
+    /// Whether two threads used the same object, or plain cells, which are checked for races.
     pub(crate) shares: bool,
     /// Where a thread was started.
     pub(crate) spawned: Option<&'static Site<'static>>,
@@ -40,7 +40,7 @@ pub(crate) struct Weak {
 }
 
 impl Used {
-    /// Adds what another execution used.
+    /// Adds the features that another execution used.
     pub(crate) fn add(&mut self, other: Used) {
         self.threads = self.threads.max(other.threads);
         self.objects = self.objects.max(other.objects);
@@ -55,17 +55,17 @@ impl Used {
     /// else, coherence orders all operations on it: place every read after the write it reads from,
     /// and the writes in their modification order. Happens-before never contradicts that order, so
     /// the operations have a linear extension, which is a sequentially consistent execution. A
-    /// second object, be it a mutex, is enough for more: a thread may see it locked and not see
-    /// what the owner stored before it took the lock. Plain cells do not count, since accesses to
-    /// them that the orderings do not order are reported as races.
+    /// second object, even a mutex, allows more: a thread may see it locked and not see what the
+    /// owner stored before it took the lock. Plain cells do not count, since accesses to them that
+    /// the orderings do not order are reported as races.
     fn weaker(&self) -> Option<Weak> {
         self.weak.filter(|_| self.threads > 1 && self.objects > 1)
     }
 }
 
-/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive,
-/// sequential consistency is all there is, and the test names no synchronisation that is not
-/// controlled. `uncontrolled` is the first that it names.
+/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive, no
+/// weaker outcomes exist, and the test names no uncontrolled synchronisation. `uncontrolled` is the
+/// first such name in the test.
 pub(crate) fn caveat(
     outcome: &Outcome,
     used: &Used,
@@ -73,16 +73,17 @@ pub(crate) fn caveat(
 ) -> Option<String> {
     let cut = (!outcome.complete)
         .then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
-    let weak = used.weaker().map(|Weak { order, site }| {
+    let weaker = used.weaker().filter(|_| outcome.memory == MemoryModel::Sc);
+    let weak = weaker.map(|Weak { order, site }| {
         format!(
-            "only sequentially consistent executions were explored, and `{order:?}` at {site} allows more: use `SeqCst`, or check the orderings \
-             with a tool that explores weak memory"
+            "only sequentially consistent executions were explored, and `{order:?}` at {site} \
+             allows more: PREEMPT_MEMORY=weak or `Check::memory` explores weak memory"
         )
     });
     let uncontrolled = uncontrolled.map(|Mention { path, file, line }| {
         format!(
-            "no switch was explored at `{path}` at {file}:{line}, which preempt does not control: use what `preempt` has in its place, or \
-             accept it with `Check::allow_uncontrolled`"
+            "no switch was explored at `{path}` at {file}:{line}, which preempt does not control: \
+             use what `preempt` has in its place, or accept it with `Check::allow_uncontrolled`"
         )
     });
     let parts: Vec<String> = [cut, weak, uncontrolled].into_iter().flatten().collect();
@@ -96,21 +97,32 @@ pub(crate) fn explored_nothing(outcome: &Outcome, used: &Used) -> bool {
     outcome.verdict == Verdict::Ok && one && !used.shares
 }
 
-/// Why a test that explored nothing is refused: its source says what its threads share.
+/// Why a test that explored nothing is refused: its source names what its threads share.
 pub(crate) fn refusal(Mention { path, file, line }: &Mention) -> String {
     format!(
-        "there is one schedule only, since the threads share nothing that preempt controls, and the test uses `{path}` at {file}:{line}, which preempt \
-         does not control: use the type of the same name in `preempt`. If one schedule is what the test is about, `Check::allow_uncontrolled` or \
-         PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
+        "there is one schedule only, since the threads share nothing that preempt controls, and \
+         the test uses `{path}` at {file}:{line}, which preempt does not control: use the type of \
+         the same name in `preempt`. If one schedule is what the test is about, \
+         `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
     )
 }
 
-/// What is said of a test that explored nothing, where only the package under test uses what is not
-/// controlled.
+/// Why a test that hands work to threads of another library is refused: its source names it.
+pub(crate) fn pool_refusal(Mention { path, file, line }: &Mention) -> String {
+    format!(
+        "the test uses `{path}` at {file}:{line}, which runs code on threads of its own: no search \
+         can schedule them or see what they do. Start threads by `preempt::thread`. If these share \
+         nothing with the test, `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 \
+         accepts them"
+    )
+}
+
+/// The warning about a test that explored nothing, where only the package under test uses
+/// uncontrolled synchronisation.
 pub(crate) fn suspicion(used: &Used, Mention { path, file, line }: &Mention) -> String {
     format!(
-        "there is one schedule only, since its {} threads share nothing that preempt controls; if they should, note that `{path}` at {file}:{line} is \
-         not controlled",
+        "there is one schedule only, since its {} threads share nothing that preempt controls; if \
+         they should, note that `{path}` at {file}:{line} is not controlled",
         used.threads
     )
 }

@@ -4,16 +4,19 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use preempt_explore::{Count, Limits, Order, Outcome, Plan, Reduction, Shrink, Subject, portfolio};
-use preempt_system::{MAX_THREADS, Verdict};
+use preempt_explore::{
+    Cache, Count, Limits, Order, Outcome, Plan, Reduction, Shrink, Subject, portfolio,
+};
+use preempt_system::{MAX_THREADS, MemoryModel, Verdict};
 
 use crate::Refusal;
+use crate::foreign_threads::creation;
 use crate::page::Page;
 use crate::program::Closure;
 use crate::report::Format;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
-use crate::stderr::Following;
-use crate::watchdog::{Patience, Pulses, Watchdog};
+use crate::stderr::ProgressObserver;
+use crate::watchdog::{Timeouts, Watchdog, WatchedCheck};
 use crate::{caveats, possible, replaying, report, settings, uncontrolled};
 
 /// Checks a closure under all schedules with at most two preemptions, and under all others too
@@ -23,8 +26,8 @@ use crate::{caveats, possible, replaying, report, settings, uncontrolled};
 /// executions in all. A pass that does not cover every schedule prints one line on the standard
 /// error that says what it covers; see [`Check::check`].
 ///
-/// Panics with the whole trace if one of them fails: a panic, a deadlock, a data race, a livelock,
-/// a leak. See [`Check`] for what can be chosen, also by `PREEMPT_…` variables.
+/// Panics with the whole trace if a schedule fails: by a panic, a deadlock, a data race, a livelock
+/// or a leak. See [`Check`] for settings, which can also be `PREEMPT_…` variables.
 ///
 /// ```should_panic
 /// use preempt::sync::Arc;
@@ -45,7 +48,7 @@ pub fn check<F: Fn() + Sync>(f: F) {
     Check::new().check(f);
 }
 
-/// How many preemptions a schedule may have.
+/// The bound on the preemptions of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// 2, where the strategy is bounded; more where it can continue past that at little cost.
@@ -115,6 +118,7 @@ impl Default for Check {
             first: false,
             allow_incomplete: false,
             options: Options {
+                memory: MemoryModel::Sc,
                 spurious_wakeups: false,
                 weak_cas_failures: false,
                 allow_panics: false,
@@ -123,6 +127,8 @@ impl Default for Check {
                 max_steps: LONGEST,
                 max_threads: MAX_THREADS,
                 since: 0,
+                allow_uncontrolled: false,
+                place: None,
             },
             replay: None,
             stop_at: None,
@@ -137,7 +143,8 @@ impl Default for Check {
 }
 
 impl Check {
-    /// All schedules with at most 2 preemptions, and more while that is cheap, until one fails.
+    /// Explores all schedules with at most 2 preemptions, and more while that is cheap, until one
+    /// fails.
     pub fn new() -> Check {
         Check::default()
     }
@@ -165,7 +172,7 @@ impl Check {
         Check { reduction: Some(reduction), ..self }
     }
 
-    /// What is counted: traces by default; to count executions only is faster.
+    /// Sets what is counted: traces by default; counting only executions is faster.
     /// `PREEMPT_COUNT=executions|traces|states`.
     pub fn count(self, count: Count) -> Check {
         Check { count, ..self }
@@ -266,8 +273,44 @@ impl Check {
         self
     }
 
+    /// Explores the executions of this memory model: [`Memory::Sc`](crate::Memory) by default.
+    ///
+    /// Under [`Memory::Weak`](crate::Memory) a load may read an older store than the newest one, and
+    /// a store may come before newer ones in modification order, wherever the memory model of Rust
+    /// and C++20 allows it for the orderings in the program; only load buffering is not explored.
+    /// The bound then counts preemptions and such stale accesses together, and data races are
+    /// judged by what happens before in that execution. Partial-order reductions are refused.
+    /// `PREEMPT_MEMORY=weak|sc`.
+    ///
+    /// ```
+    /// use preempt::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+    /// use preempt::{Check, Memory, thread};
+    ///
+    /// let outcome = Check::new().memory(Memory::Weak).quiet().run(|| {
+    ///     let (data, ready) = (AtomicU32::new(0), AtomicBool::new(false));
+    ///     thread::scope(|s| {
+    ///         s.spawn(|| {
+    ///             data.store(7, Relaxed);
+    ///             ready.store(true, Relaxed); // should be `Release`
+    ///         });
+    ///         s.spawn(|| {
+    ///             if ready.load(Relaxed) { // should be `Acquire`
+    ///                 assert_eq!(data.load(Relaxed), 7);
+    ///             }
+    ///         });
+    ///     });
+    /// });
+    /// assert_eq!(outcome.findings.len(), 1);
+    /// ```
+    pub fn memory(mut self, memory: MemoryModel) -> Check {
+        self.options.memory = memory;
+        self
+    }
+
     /// Explores spurious failures of `compare_exchange_weak`, which std allows.
-    /// `PREEMPT_WEAK_CAS_FAILURES=1`.
+    /// The same exchange of a thread, with the same values, fails spuriously at most twice in a row:
+    /// a loop that retries would have infinitely many executions otherwise. Where that matters, the
+    /// coverage says so. `PREEMPT_WEAK_CAS_FAILURES=1`.
     pub fn weak_cas_failures(mut self) -> Check {
         self.options.weak_cas_failures = true;
         self
@@ -330,8 +373,8 @@ impl Check {
         self
     }
 
-    /// Explores the schedules of `f`, and returns what was found and covered, or why the check
-    /// cannot be made: settings that cannot be combined, or a test that the library does not
+    /// Explores the schedules of `f`, and returns findings and coverage, or the reason why the
+    /// check is refused: settings that cannot be combined, or a test that the library does not
     /// support.
     ///
     /// ```
@@ -345,8 +388,8 @@ impl Check {
         Ok(self.try_explore(&f, Format::Failure)?.outcome)
     }
 
-    /// Explores the schedules of `f`, and returns what was found and covered. Panics if the check
-    /// cannot be made: see [`Check::try_run`].
+    /// Explores the schedules of `f`, and returns findings and coverage. Panics if the check is
+    /// refused: see [`Check::try_run`].
     #[track_caller]
     pub fn run<F: Fn() + Sync>(&self, f: F) -> Outcome {
         self.explore(&f, Format::Failure).outcome
@@ -359,8 +402,8 @@ impl Check {
         self.explore(&f, Format::Text).text
     }
 
-    /// Explores the schedules of `f`, and returns the outcome as one JSON object: that which
-    /// `preempt check --json` prints for a model.
+    /// Explores the schedules of `f`, and returns the outcome as one JSON object, in the format of
+    /// `preempt check --json`.
     #[track_caller]
     pub fn json<F: Fn() + Sync>(&self, f: F) -> String {
         self.explore(&f, Format::Json).text
@@ -371,8 +414,8 @@ impl Check {
     ///
     /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which
     /// are not explored, or types of std, which are not controlled, prints one line on the standard
-    /// error: what was covered, what any remaining error requirements, and how to cover more. It is
-    /// printed once for each test and place, it is visible under `cargo test` without
+    /// error: what was covered, how many preemptions any remaining error needs, and how to cover
+    /// more. It is printed once for each test and place, it is visible under `cargo test` without
     /// `--nocapture`, and [`quiet`](Check::quiet) silences it.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
@@ -394,12 +437,19 @@ impl Check {
         }
     }
 
-    /// What is searched.
+    /// The plan of the search.
     pub(crate) fn plan(&self) -> Plan {
         let (plan, order, reduction) = (Plan::new(), self.order, self.reduction);
         let plan = match self.bound {
             Bound::Usual => plan.choose_with_usual_bound(order, reduction, portfolio::EXECUTIONS),
             Bound::At(bound) => plan.bound(bound).choose(order, reduction, Subject::Program),
+            // No reduction over executions is sound there, but a cache of execution graphs is.
+            Bound::None
+                if self.options.memory == MemoryModel::Weak
+                    && (order, reduction) == (None, None) =>
+            {
+                plan.choose(Some(Order::Icb { cache: Cache::Hb }), None, Subject::Program)
+            }
             Bound::None => plan.choose(order, reduction, Subject::Program),
         };
         let mut limits = self.limits;
@@ -407,6 +457,7 @@ impl Check {
             limits.depth = limits.depth.or(u32::try_from(self.options.max_steps).ok());
         }
         let plan = Plan {
+            memory: self.options.memory,
             count: self.count,
             limits,
             jobs: self.jobs,
@@ -420,7 +471,7 @@ impl Check {
         if self.html.is_some() { plan.with_growth() } else { plan }
     }
 
-    /// Explores the schedules of `f`, or panics with the reason why that cannot be.
+    /// Explores the schedules of `f`; panics with the reason if the check is refused.
     #[track_caller]
     pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Explored {
         match self.try_explore(f, format) {
@@ -443,49 +494,64 @@ impl Check {
         let check = settings::of_environment(self.clone())?;
         possible::is_possible(&check)?;
         let search = possible::within_memory(check.plan()).build_for_program()?;
-        let patience =
-            Patience { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
-        let pulses = std::sync::Arc::new(Pulses::new(patience));
-        let _watchdog = Watchdog::new(pulses.clone());
+        let timeouts =
+            Timeouts { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
+        let watched = std::sync::Arc::new(WatchedCheck::new(timeouts));
+        let _watchdog = Watchdog::new(watched.clone());
         let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
-            // Only these take steps that are enabled because no other thread can move.
+            // Only these searches take steps of spinning threads, which are enabled because no
+            // other thread can move.
             refuse_spinning: !matches!(
                 search.plan().reduction,
                 Reduction::None | Reduction::Optimal
             ),
             since: identity::next_execution(),
+            allow_uncontrolled: check.allow_uncontrolled,
+            place: Some(place),
             ..check.options
         };
         if let Some(token) = &check.replay {
-            // A schedule is followed whatever the threads do.
+            // A replay follows its schedule even where threads spin.
             let options = Options { refuse_spinning: false, ..options };
-            let program = Closure::new(f, options, pulses);
-            let asked = replaying::Asked { given: token, stop_at: check.stop_at, format };
+            let program = Closure::new(f, options, watched);
+            let asked = replaying::ReplayRequest { given: token, stop_at: check.stop_at, format };
             let (outcome, text) = replaying::replay(&search, program, &asked, page.as_ref());
             return Ok(Explored { outcome, text, caveat: None, place });
         }
-        let closure = Closure::new(f, options, pulses);
+        let closure = Closure::new(f, options, watched);
         let foreign_threads = closure.foreign_threads.clone();
         let (mut outcome, program) =
-            search.run_program(closure, &Following::new(check.quiet, &foreign_threads));
+            search.run_program(closure, &ProgressObserver::new(check.quiet, &foreign_threads));
         outcome.assumptions = program.assumptions.words();
-        outcome.complete &= !program.assumptions.leave_out();
-        if let Some(refusal) = program.refusal.as_deref().or(foreign_threads.complaint()) {
-            return Err(Refusal::Test(refusal.to_owned()));
+        outcome.complete &= !program.assumptions.may_miss_executions();
+        if let Some(refusal) = program.refusal.clone().or_else(|| foreign_threads.message()) {
+            return Err(Refusal::Test(refusal));
         }
         let used = program.used();
         let nothing = caveats::explored_nothing(&outcome, &used);
+        // One thread alone shares nothing, unless it could start others unnoticed.
+        let may_share = used.threads > 1 || !creation::IS_NOTICED;
         if nothing
+            && may_share
             && !check.allow_uncontrolled
             && let Some(mention) = uncontrolled::in_test(place, used.spawned)
         {
             return Err(Refusal::Test(caveats::refusal(&mention)));
         }
-        let telling =
-            report::Telling { save: check.save_schedule.as_deref(), page: page.as_ref(), format };
-        let (outcome, text) = report::tell(search.plan(), outcome, &program, &telling);
+        if outcome.verdict == Verdict::Ok
+            && !check.allow_uncontrolled
+            && let Some(mention) = uncontrolled::pool_in_test(place, used.spawned)
+        {
+            return Err(Refusal::Test(caveats::pool_refusal(&mention)));
+        }
+        let settings = report::ReportSettings {
+            save: check.save_schedule.as_deref(),
+            page: page.as_ref(),
+            format,
+        };
+        let (outcome, text) = report::make_report(search.plan(), outcome, &program, &settings);
         let several =
             outcome.verdict == Verdict::Ok && used.threads > 1 && !check.allow_uncontrolled;
         let suspicion = || {
@@ -497,7 +563,7 @@ impl Check {
         };
         let caveat = (!check.quiet).then(|| {
             // A test that names such a type need not share it between threads: it may only record
-            // what they did. So this is a warning if threads also share controlled objects.
+            // what the threads did. So this is a warning if threads also share controlled objects.
             let mixed = several && !nothing;
             let mention = mixed.then(|| uncontrolled::in_test(place, used.spawned)).flatten();
             caveats::caveat(&outcome, &used, mention).or_else(suspicion)
@@ -507,14 +573,14 @@ impl Check {
     }
 }
 
-/// The result of a check.
+/// The result of a check, with its report.
 pub(crate) struct Explored {
     pub(crate) outcome: Outcome,
     /// The report.
     pub(crate) text: String,
     /// What a passing check did not cover.
     caveat: Option<String>,
-    /// Where the check is.
+    /// The position of the check in the source.
     place: &'static Location<'static>,
 }
 

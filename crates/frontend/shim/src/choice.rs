@@ -1,4 +1,4 @@
-//! Data that a check chooses.
+//! Nondeterministic choices of data.
 
 use std::panic::Location as Site;
 
@@ -6,8 +6,8 @@ use preempt_replay::{NO_OBJECT, OpKind};
 
 use crate::runtime::{inside, op, point, tell, with};
 
-/// A number below `n`. Inside a check every one of them is explored, as a step of its own; outside
-/// it is 0.
+/// Returns a number below `n`. Inside a check this is a step, and every number is explored; outside
+/// the result is 0.
 ///
 /// ```
 /// let outcome = preempt::Check::new().run(|| assert!(preempt::choose(3) < 3));
@@ -19,7 +19,7 @@ use crate::runtime::{inside, op, point, tell, with};
 /// If `n` is 0.
 #[track_caller]
 pub fn choose(n: u32) -> u32 {
-    assert!(n > 0, "there is a number to choose");
+    assert!(n > 0, "`choose` needs at least one number");
     if n == 1 || !inside() {
         return 0;
     }

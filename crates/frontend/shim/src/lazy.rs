@@ -23,7 +23,7 @@ pub struct Lazy<T: 'static> {
     site: &'static Site<'static>,
 }
 
-/// The statics that an execution has met, by their addresses.
+/// The statics that an execution has used, by their addresses.
 #[derive(Default)]
 pub(crate) struct Statics(Vec<(usize, Box<dyn Any>)>);
 
@@ -40,7 +40,7 @@ impl Statics {
         self.0.is_empty()
     }
 
-    /// Adds all values to `mixer`. What they own on the heap is not part of it.
+    /// Adds all values to `mixer`. Heap memory that they own is not included.
     pub(crate) fn absorb(&self, mixer: &mut Mixer) {
         for (_, value) in &self.0 {
             let value: &dyn Any = &**value;
@@ -76,7 +76,7 @@ impl<T: 'static> Lazy<T> {
 impl<T: 'static> Deref for Lazy<T> {
     type Target = T;
 
-    // The steps of making the value are shown where the static is used.
+    // The steps of the initialisation are shown at the use of the static.
     #[track_caller]
     fn deref(&self) -> &T {
         if !is_set() {
@@ -84,9 +84,9 @@ impl<T: 'static> Deref for Lazy<T> {
         }
         let value = with(|runtime| self.inside(runtime));
         // SAFETY: the value lives in its own box until all threads of the execution have ended. The
-        // reference has no shorter life than that of the static, so a test could keep it for
-        // longer, outside of all that a check sees; that is a use of another execution's value,
-        // which the assumptions of a check rule out.
+        // reference has the lifetime of the static, so a test could keep it longer, unobserved by
+        // the check. That would be a use of another execution's value, which the assumptions of a
+        // check rule out.
         unsafe { &*value }.get_or_init(self.init)
     }
 }

@@ -24,7 +24,7 @@
 //! });
 //! ```
 //!
-//! With a `load` and a `store` in place of `fetch_add` the test fails, and says how:
+//! With a `load` and a `store` instead of `fetch_add` the test fails, and shows how:
 //!
 //! ```text
 //!     line  main                                 t1
@@ -55,81 +55,80 @@
 //!
 //! # What is covered
 //!
-//! [`check`](fn@check) explores all schedules with at most two preemptions, of those with the same
-//! happens-before graph one, and then those with three, four and so on, as long as there are at
-//! most 10,000 executions in all: small tests are explored completely. A *preemption* is a switch
-//! away from a thread that could have gone on; a switch away from one that waits, has ended, or
-//! spins is free. Most errors need few. A pass that leaves something out prints one line that says
-//! so; one that is exhaustive prints nothing. [`Check`] has the other strategies: more preemptions,
-//! all schedules with an optimal partial-order reduction, random ones. What a check proved is said
-//! by [`Outcome::guarantee`]. A limit that was reached is a failure, not a success.
+//! [`check`](fn@check) explores all schedules with at most two preemptions, one per happens-before
+//! graph, and then those with three, four and so on, as long as there are at most 10,000 executions
+//! in all: small tests are explored completely. A *preemption* is a switch away from a thread that
+//! could have continued; a switch away from a thread that waits, has ended, or spins is free. Most
+//! errors need few preemptions. A pass that is not exhaustive prints one line that says so; an
+//! exhaustive one prints nothing. [`Check`] has the other strategies: more preemptions, all
+//! schedules with an optimal partial-order reduction, random schedules. [`Outcome::guarantee`] says
+//! what a check proved. Reaching a limit is a failure, not a success.
 //!
-//! Found are: panics that leave the closure or a thread, deadlocks, data races on [`cell`]s,
-//! livelocks, `Arc`s and [`alloc`]ations that are left at the end, and tests that are not
-//! deterministic. Every finding has been replayed before it is reported.
+//! A check finds panics that escape from the closure or a thread, deadlocks, data races on
+//! [`cell`]s, livelocks, leaked `Arc`s and [`alloc`]ations, and tests that are not deterministic.
+//! Every finding is replayed before it is reported.
 //!
 //! # What is assumed
 //!
-//! - **Sequential consistency.** A load gives the value of the last store, whatever the ordering.
-//!   Orderings count in one respect: a plain access is ordered by acquire and release only, so that
-//!   a relaxed flag shows as a data race.
-//! - **Determinism.** What the test does must depend on its schedule alone: no time, no addresses,
-//!   no random numbers but those of [`choose`] and [`rand`], nothing left over from the execution
-//!   before.
-//! - **Everything shared is made inside, by mirrors.** Make what threads share in the closure, of
-//!   the types of this crate. Threads of [`std::thread`] that use them are told so. A static keeps
-//!   its value from one execution to the next, also from one that was given up in the middle: as
-//!   soon as that shows it is reported. Those of [`lazy_static!`] begin anew in every execution.
-//!   What threads share through types of std is not seen: a test that has one schedule for this
-//!   reason fails, as far as its source shows the reason; one that has several passes with a line
-//!   that names the type; a lock of std that blocks stops everything, and after some seconds the
-//!   check fails with its place.
-//! - **Fairness.** A thread that goes round and finds nothing new is held back until something
-//!   changes that it looked at, or nobody else can move: after one such round if there is a
-//!   `yield_now`, `spin_loop`, `sleep` or timeout in it, after three without. So is a thread that
-//!   comes to the same yield twice while others change nothing that it uses, whatever it writes,
-//!   and a future that wakes itself. So loops that wait end. Before that the thread goes on alone
-//!   for a hundred rounds, and a loop that ends by itself meanwhile is no wait: all its rounds are
-//!   explored. What follows a loop that gives up after more rounds is only explored where nobody
-//!   else can move. If a loop that yields also writes, not everything is explored that an unfair
-//!   scheduler could do: [`Outcome::guarantee`] then names the yield. A loop without a yield that
-//!   changes something in every round is no wait at all. If all threads that could move are held
-//!   back and their whole state repeats itself, that is a livelock; an execution that has not ended
-//!   after [20,000 steps](Check::max_steps) is a finding as well, and says that the limit was
-//!   reached.
+//! - **Sequential consistency.** A load reads the last store, whatever the ordering. Orderings
+//!   matter only for data races: plain accesses are ordered by acquire and release operations, so a
+//!   relaxed flag protects nothing.
+//! - **Determinism.** The test may depend only on its schedule: not on time, addresses, random
+//!   numbers other than those of [`choose`] and [`rand`], or state left by earlier executions.
+//! - **Everything shared is made inside, by mirrors.** Create everything that threads share inside
+//!   the closure, with the types of this crate. A check whose code starts a thread by
+//!   [`std::thread`], itself or in a library such as rayon or tokio, fails with the place (Linux),
+//!   and so does one whose objects such a thread uses. A static keeps its value from one execution to the next, also from an
+//!   abandoned one; this is reported as soon as it has an effect. Statics of [`lazy_static!`] are
+//!   initialised in every execution. Communication through types of std is not observed: a test
+//!   that has only one schedule for this reason fails, if its source shows the reason; a test with
+//!   several schedules passes with a line that names the type; a lock of std that blocks stops the
+//!   check, which fails after some seconds and names the place.
+//! - **Fairness.** A thread that loops without observing a change is held back until something that
+//!   it reads changes, or no other thread can move: after one such round if there is a `yield_now`,
+//!   `spin_loop`, `sleep` or timeout in it, otherwise after three. The same holds for a thread that
+//!   reaches the same yield twice while others change nothing that it uses, whatever it writes, and
+//!   for a future that wakes itself. So waiting loops end. Before it is held back, the thread runs
+//!   alone for a hundred rounds; a loop that ends by itself within them is not a wait, and all its
+//!   rounds are explored. What follows a loop that ends after more rounds is explored only where no
+//!   other thread can move. If a loop that yields also writes, schedules of an unfair scheduler may
+//!   be missed: [`Outcome::guarantee`] then names the yield. A loop without a yield that changes
+//!   something in every round is not a wait. If all threads that could move are held back and the
+//!   whole state repeats, that is a livelock; an execution that has not ended after [20,000
+//!   steps](Check::max_steps) is a finding as well, which says that the limit was reached.
 //! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
 //!
 //! # Settings
 //!
-//! Every setting of [`Check`] has a variable of the environment, which wins: `PREEMPT_BOUND=3 cargo
-//! test`. One that is misspelt is refused.
+//! Every setting of [`Check`] has an environment variable, which takes precedence:
+//! `PREEMPT_BOUND=3 cargo test`. Misspelt variables are refused.
 //!
 //! # Speed
 //!
-//! Tests are built without optimisation, and so would be this crate, which is then ten times
-//! slower. In the `Cargo.toml` of a workspace `[profile.dev.package."*"]` with `opt-level = 2`
-//! optimises what a test depends on, and not the test.
+//! Debug builds of this crate are about ten times slower. `[profile.dev.package."*"]` with
+//! `opt-level = 2` in the `Cargo.toml` of a workspace optimises the dependencies of a test, but not
+//! the test itself.
 //!
 //! # Names
 //!
-//! Objects have to be recognised in every schedule. Those on a thread's stack, on the heap, or made
-//! at a line of the program that makes one of them, as the declaration of a static does, are. On
-//! the heap this takes [`alloc::Allocator`], which the feature `allocator` (on by default) makes
-//! the global allocator of the test program. Without it, if a line makes several objects in a
-//! `Vec`, say, they are told apart by the order of their first uses, which then counts as part of a
-//! schedule and makes more of them.
+//! Objects have to be recognised in every schedule. This works for objects on a thread's stack, on
+//! the heap, and for those that are the only one created at their source line, such as a static. On
+//! the heap it needs [`alloc::Allocator`], which the feature `allocator` (on by default) makes the
+//! global allocator of the test program. Without it, objects that are created at the same line, for
+//! example in a `Vec`, are distinguished by the order of their first uses. That order then counts
+//! as part of a schedule, so there are more schedules.
 //!
 //! # Outside a check
 //!
-//! All types behave as std's, so that one `use` serves both. Without the feature `check`
-//! (`default-features = false`) they *are* std's, and nothing of the search is built.
+//! All types behave like std's, so one `use` serves both. Without the feature `check`
+//! (`default-features = false`) they *are* std's types, and the search is not built.
 //!
 //! # Coming from loom or shuttle
 //!
-//! `use preempt as loom`, or `as shuttle`, or [`use preempt::loom`](loom) if threads are given what
-//! is not `Send`: [`model`](fn@model) and [`model::Builder`], [`check_random`], [`check_pct`],
-//! [`check_dfs`], [`check_urw`], [`replay`], [`Runner`], [`Config`] and the [`scheduler`]s are
-//! there, [`lazy_static!`] and [`future`]s too.
+//! `use preempt as loom`, or `as shuttle`, or [`use preempt::loom`](loom) if threads are given
+//! values that are not `Send`: [`model`](fn@model) and [`model::Builder`], [`check_random`],
+//! [`check_pct`], [`check_dfs`], [`check_urw`], [`replay`], [`Runner`], [`Config`] and the
+//! [`scheduler`]s exist, and so do [`lazy_static!`] and [`future`]s.
 #![cfg_attr(not(feature = "check"), deny(unsafe_code))]
 
 #[cfg(feature = "check")]
@@ -206,7 +205,7 @@ pub use {
     lazy::Lazy,
     loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},
     preempt_explore::{Cache, Count, Order, Outcome, Reduction},
-    preempt_system::{Failure, FailureKind, Finding, Verdict},
+    preempt_system::{Failure, FailureKind, Finding, MemoryModel as Memory, Verdict},
     refusal::Refusal,
     shuttle::{
         Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, check_dfs, check_pct,

@@ -1,7 +1,7 @@
-//! Macros: tests without the ceremony, and statics that tests can use.
+//! Macros: tests whose body is a check, and statics for tests.
 
-/// Declares statics that are made at their first use, as the crate `lazy_static` does. Inside a
-/// check they begin anew in every execution.
+/// Declares statics that are initialised at their first use, like the crate `lazy_static`. Inside a
+/// check they are initialised in every execution.
 ///
 /// ```
 /// use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -66,8 +66,8 @@ macro_rules! test {
     };
 }
 
-/// Declares tests whose bodies are checked. Without the feature `check`, as now, each body runs
-/// once.
+/// Declares tests whose bodies are checked. Without the feature `check`, as in this build, each
+/// body runs once.
 #[cfg(not(feature = "check"))]
 #[macro_export]
 macro_rules! test {

@@ -18,7 +18,7 @@ use crate::system::Execution;
 pub(crate) struct Narrator {
     /// The program's text, where it can be read.
     sources: Sources,
-    /// The objects that the described steps have used: no others are known.
+    /// The objects that the described steps have used; only these are shown.
     used: BTreeSet<u32>,
     /// The step that comes next: its operation, and the objects before it.
     next: Option<(Option<Op>, State)>,
@@ -33,7 +33,7 @@ impl Narrate for Execution<'_> {
     /// execution started them does not depend on the search.
     fn number(&self, thread: ThreadId) -> ThreadId {
         let nth = self.read().order.iter().position(|&slot| slot == thread.index());
-        ThreadId::new(nth.expect("a thread that moves was started"))
+        ThreadId::new(nth.expect("a thread that steps was started"))
     }
 
     fn numbered(&self, number: ThreadId) -> Option<ThreadId> {
@@ -51,9 +51,9 @@ impl Narrate for Execution<'_> {
     fn narrate(&mut self, choice: Choice) -> StepNarration {
         let mut narrator = std::mem::take(&mut self.narrator);
         let runtime = self.runtime();
-        let told = runtime.notes.step.take().unwrap_or_default();
+        let reported = runtime.notes.step.take().unwrap_or_default();
         let (op, before) = narrator.next.take().expect("a step is announced before it is taken");
-        let narration = narrator.step(runtime, choice.thread, op, &before, told);
+        let narration = narrator.step(runtime, choice.thread, op, &before, reported);
         let uses = narrator.uses(runtime, op, &before, &narration).into_iter().collect();
         narrator.used.extend(op.iter().flat_map(|op| op.objects()).map(|(_, object)| object));
         self.narrator = narrator;
@@ -79,8 +79,8 @@ impl Narrate for Execution<'_> {
         known.collect()
     }
 
-    /// A panic is explained by what its thread read before it. What the thread does while it
-    /// unwinds explains nothing.
+    /// A panic is explained by what its thread read before it. Operations during unwinding are
+    /// ignored.
     fn explanation(&mut self, failure: &Failure) -> Explanation {
         match self.read().verdict.panics.first() {
             Some(panic) if failure.kind == FailureKind::Panic => Explanation::FirstSteps {
@@ -95,7 +95,8 @@ impl Narrate for Execution<'_> {
 /// Whether a position is in the source of this library.
 fn is_own(site: &Site) -> bool {
     // Paths are relative to the same folder in all files of a crate.
-    let folder = file!().strip_suffix("narrator.rs").expect("this file is named so");
+    let folder =
+        file!().strip_suffix("narrator.rs").expect("`file!()` ends with the name of this file");
     site.file.starts_with(folder)
 }
 
@@ -105,18 +106,18 @@ fn next_op(runtime: &Runtime, thread: ThreadId) -> Option<Op> {
 }
 
 impl Narrator {
-    /// Describes a step that was taken from `before`; `told` is what its operation reported.
+    /// Describes a step that was taken from `before`; `reported` is what its operation reported.
     fn step(
         &self,
         runtime: &Runtime,
         thread: ThreadId,
         op: Option<Op>,
         before: &State,
-        told: Vec<String>,
+        reported: Vec<String>,
     ) -> Narration {
         let Some(op) = op else { return Narration::default() };
-        let mut told = told.into_iter();
-        let words = if op.kind == OpKind::Finish { None } else { told.next() };
+        let mut reported = reported.into_iter();
+        let words = if op.kind == OpKind::Finish { None } else { reported.next() };
         let mut effects = self.changes(runtime, &op, before);
         let words = words.unwrap_or_else(|| op.verb.to_owned());
         // The change of a lock implies the operation.
@@ -125,7 +126,7 @@ impl Narrator {
         if !said {
             effects.insert(0, self.done(runtime, thread, &op, words));
         }
-        effects.extend(told);
+        effects.extend(reported);
         self.narration(op, effects)
     }
 
@@ -148,14 +149,14 @@ impl Narrator {
         Narration { site, source, effects }
     }
 
-    /// With the source line in front, if it can be read.
+    /// Puts the source line before the effects, if it can be read.
     fn narration(&self, op: Op, mut effects: Vec<String>) -> Narration {
         if op.kind == OpKind::Finish {
             return Narration { site: None, source: effects.remove(0), effects };
         }
         let site = site::position(site::of(op.site));
         if is_own(&site) {
-            // A destructor or an iterator of this library: the source says nothing to its user.
+            // A destructor or an iterator of this library, whose source is of no use to a user.
             return Narration { site: None, source: effects.remove(0), effects };
         }
         let source = match self.sources.code(&site) {
@@ -226,7 +227,7 @@ impl Narrator {
         [op.object, op.other].into_iter().filter_map(change).collect()
     }
 
-    /// How a step used its object, if that is one whose values a reader may ask about.
+    /// How a step used its object, if reports show values of such objects.
     fn uses(
         &self,
         runtime: &Runtime,

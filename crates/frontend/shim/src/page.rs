@@ -17,8 +17,8 @@ pub(crate) struct Page<'c> {
 }
 
 impl<'c> Page<'c> {
-    /// A page for the check at this position. A file that cannot be written is refused before a long
-    /// search.
+    /// A page for the check at this position. A file that cannot be written is refused before a
+    /// long search.
     #[track_caller]
     pub(crate) fn new(path: &'c Path, check: &'static Location<'static>) -> Page<'c> {
         let folder =

@@ -15,7 +15,7 @@ const STACKS: RangeInclusive<usize> = 16 << 10..=(1 << 36) - 1;
 pub(crate) fn within_memory(mut plan: Plan) -> Plan {
     static USUAL: OnceLock<Option<usize>> = OnceLock::new();
     let now = || memory::resident().unwrap_or(0);
-    let usual = || memory::most_of_what_is_free().map(|free| now() + free);
+    let usual = || memory::default_limit().map(|free| now() + free);
     plan.limits.resident = match plan.limits.memory {
         Some(bytes) => Some(now().saturating_add(bytes)),
         None => *USUAL.get_or_init(usual),

@@ -5,7 +5,7 @@ use std::panic::Location as Site;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use preempt_replay::{Names, spin};
-use preempt_system::{MAX_THREADS, Program, Restart};
+use preempt_system::{MAX_THREADS, MemoryModel, Program, Restart};
 
 use crate::caveats::Used;
 use crate::foreign_threads::ForeignThreads;
@@ -17,70 +17,90 @@ use crate::runtime::restart::{Requirements, RestartReason};
 use crate::runtime::{Options, Runtime};
 use crate::stderr::end_process;
 use crate::system::Execution;
-use crate::watchdog::Pulses;
+use crate::watchdog::WatchedCheck;
 
-/// Thread slots at the beginning; more are made when a run needs them.
-const FEW: usize = 4;
+/// The initial number of thread slots. A run that needs more restarts the search with more.
+const INITIAL_SLOTS: usize = 4;
 
 /// A closure under test.
 pub(crate) struct Closure<'f> {
     body: &'f (dyn Fn() + Sync),
     pub(crate) options: Options,
-    pub(crate) pulses: Arc<Pulses>,
-    /// What threads outside the check did to it.
+    pub(crate) watched: Arc<WatchedCheck>,
+    /// Interference by threads outside the check.
     pub(crate) foreign_threads: Arc<ForeignThreads>,
     slots: usize,
     requirements: Requirements,
     /// Memory that is known to outlive executions.
     escapes: Mutex<Escapes>,
-    /// The names that the executions so far have given. They are handed from one system to the
-    /// next.
+    /// The names that earlier executions assigned, passed from one system to the next.
     names: Mutex<Option<Names<Place>>>,
-    /// What the executions so far used.
+    /// The features that the executions used so far.
     used: Mutex<Used>,
-    /// What the search relies on without proof.
+    /// The unproved assumptions of the search.
     pub(crate) assumptions: Assumptions,
-    /// Why the search cannot go on, if it cannot.
+    /// Why the search cannot continue, if it cannot.
     pub(crate) refusal: Option<String>,
 }
 
-/// What a search relied on when it held threads back.
+/// An assumption that a search makes when it holds a thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Assumption {
     /// A yield at this place lets other threads run: see [`spin`].
     FairYield(&'static Site<'static>),
     /// The loop with an operation at this place does not end by itself. It was followed for a
-    /// while, and neither ended nor repeated itself.
+    /// while, and neither ended nor repeated a state.
     Endless(&'static Site<'static>),
+    /// The weak exchange at this place does not fail spuriously forever.
+    SteadyExchange(&'static Site<'static>),
+    /// A loop with an operation at this place, which has read old values for some rounds, reads the
+    /// newest ones next.
+    Visible(&'static Site<'static>),
 }
 
-/// All that a search relied on, by all its workers.
+/// The assumptions of all workers of a search.
 #[derive(Debug, Default)]
 pub(crate) struct Assumptions(Mutex<BTreeSet<Assumption>>);
 
 impl Assumptions {
-    /// Records that the search relied on something.
+    /// Records an assumption.
     pub(crate) fn add(&self, assumption: Assumption) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(assumption);
     }
 
-    /// Whether executions may have been left out that a fair scheduler produces.
-    pub(crate) fn leave_out(&self) -> bool {
+    /// Whether executions of a fair scheduler may have been missed.
+    pub(crate) fn may_miss_executions(&self) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().any(|assumption| matches!(assumption, Assumption::Endless(_)))
     }
 
-    /// All of them, each as the end of a sentence that begins with "assuming".
+    /// The assumptions, each as the end of a sentence that begins with "assuming".
     pub(crate) fn words(&self) -> Vec<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = |site: &Site<'_>| format!("{}:{}", site.file(), site.line());
         let mut words: Vec<String> = all
             .iter()
             .map(|assumption| match assumption {
-                Assumption::FairYield(site) => format!("that the yield at {} lets other threads run", place(site)),
+                Assumption::FairYield(site) => format!(
+                    "that the yield at {} lets other threads \
+                                                        run",
+                    place(site)
+                ),
+                Assumption::SteadyExchange(site) => format!(
+                    "that the weak exchange at {} fails spuriously at most twice in a row",
+                    place(site)
+                ),
+                Assumption::Visible(site) => format!(
+                    "that the loop at {} reads old values for at most {} rounds in a row",
+                    place(site),
+                    spin::ROUNDS + 1
+                ),
                 Assumption::Endless(site) => {
                     let (place, rounds) = (place(site), spin::LOOKAHEAD);
-                    format!("that the loop at {place}, which went on for {rounds} rounds, does not end by itself")
+                    format!(
+                        "that the loop at {place}, which went on for {rounds} rounds, does not \
+                             end by itself"
+                    )
                 }
             })
             .collect();
@@ -93,16 +113,20 @@ impl<'f> Closure<'f> {
     pub(crate) fn new(
         body: &'f (dyn Fn() + Sync),
         options: Options,
-        pulses: Arc<Pulses>,
+        watched: Arc<WatchedCheck>,
     ) -> Closure<'f> {
         let foreign_threads = Arc::default();
         Closure {
             body,
             options,
-            pulses,
+            watched,
             foreign_threads,
-            slots: FEW,
-            requirements: Requirements::default(),
+            slots: INITIAL_SLOTS,
+            // The memory needs the clocks by which races are detected.
+            requirements: Requirements {
+                races: options.memory == MemoryModel::Weak,
+                ..Requirements::default()
+            },
             escapes: Mutex::default(),
             names: Mutex::new(None),
             used: Mutex::default(),
@@ -111,8 +135,8 @@ impl<'f> Closure<'f> {
         }
     }
 
-    /// How many lines of the program make objects that only the order of their first uses tells
-    /// apart, if any do.
+    /// The number of source lines that create objects which only the order of their first uses
+    /// distinguishes, if there are any.
     pub(crate) fn unidentified(&self) -> Option<usize> {
         Some(self.requirements.ordered.len()).filter(|&lines| lines > 0)
     }
@@ -126,23 +150,25 @@ impl<'f> Closure<'f> {
         *self.names.lock().expect("keeping names does not panic") = Some(names);
     }
 
-    /// A thread was taken out of code that blocked it: the check fails.
+    /// Reports a thread that was interrupted in code that blocked it: the check fails.
     pub(crate) fn report_stuck(&self, stuck: &Stuck) {
         let (text, ends) = stuck.report();
         if ends {
             end_process(&format!(
-                "{text}. Threads of a scope may borrow from the test, so that the process has to end"
+                "{text}. Threads of a scope may borrow from the test, so that the process has to \
+                 end"
             ));
         }
-        self.foreign_threads.complain(text);
+        self.watched.fail(&text);
+        self.foreign_threads.record(text);
     }
 
-    /// Records what executions of one system used.
-    pub(crate) fn note_used(&self, used: Used) {
+    /// Adds the features that the executions of one system used.
+    pub(crate) fn record_used(&self, used: Used) {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).add(used);
     }
 
-    /// What all executions used.
+    /// The features that all executions used.
     pub(crate) fn used(&self) -> Used {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,7 +227,8 @@ impl<'f> Program for Closure<'f> {
                     "what `max_threads` allows"
                 };
                 return self.refuse(format!(
-                    "the test starts more than {most} threads, the first one included; that is {why}: start fewer threads"
+                    "the test starts more than {most} threads, the first one included; that is \
+                     {why}: start fewer threads"
                 ));
             }
             RestartReason::Slots(_) => self.slots = (2 * self.slots).min(MAX_THREADS),
@@ -212,7 +239,7 @@ impl<'f> Program for Closure<'f> {
                 self.requirements.counted.insert(site);
             }
             RestartReason::Races => self.requirements.races = true,
-            // They are remembered already.
+            // The blocks have been recorded already.
             RestartReason::Addresses => {}
             RestartReason::Rounds(site, rounds) => {
                 self.requirements.rounds.insert(site, rounds);
@@ -220,18 +247,18 @@ impl<'f> Program for Closure<'f> {
             RestartReason::Stuck => {
                 let complaint = self
                     .foreign_threads
-                    .complaint()
-                    .unwrap_or("a thread blocks in code that is not controlled");
-                return self.refuse(complaint.to_owned());
+                    .message()
+                    .unwrap_or_else(|| "a thread blocks in code that is not controlled".to_owned());
+                return self.refuse(complaint);
             }
             RestartReason::Fairness => {
-                let message = "there is a schedule after which every thread that can move spins, and this reduction does not follow \
-                               these: use dpor-optimal, or none";
+                let message = "there is a schedule after which every thread that can move spins, \
+                               and this reduction does not follow these: use dpor-optimal, or none";
                 return self.refuse(message.to_owned());
             }
         }
         self.names = Mutex::new(None);
-        // The search starts over, and may not rely on them any more.
+        // The search starts over, and may not need the assumptions again.
         self.assumptions = Assumptions::default();
         Restart::Again
     }

@@ -1,4 +1,4 @@
-//! Why a check cannot be made, in the terms of [`Check`](crate::Check).
+//! Why a check is refused, in the terms of [`Check`](crate::Check).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use preempt_explore::plan::strategies;
 use preempt_explore::plan::terms::write_variant;
 use preempt_explore::{Setting, Term, Terms};
 
-/// Why a check cannot be made as it is set, or of this test.
+/// Why a check with these settings, or of this test, is refused.
 ///
 /// ```
 /// use preempt::{Check, Refusal};
@@ -18,7 +18,7 @@ use preempt_explore::{Setting, Term, Terms};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The settings do not make a search, or an unsound one.
+    /// The settings are senseless or unsound as a search.
     Search(preempt_explore::Refusal),
     /// A variable `PREEMPT_…` that does not exist.
     UnknownVariable {

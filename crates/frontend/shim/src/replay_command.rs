@@ -10,7 +10,10 @@ use preempt_report::ReplayCommand;
 
 /// The command for the test that runs on this thread.
 pub(crate) fn of_this_test() -> ReplayCommand {
-    let before = "PREEMPT_REPLAY=".to_owned();
+    // A schedule fits only the memory model under which it was found.
+    let memory = std::env::var("PREEMPT_MEMORY").ok().filter(|memory| memory == "weak");
+    let memory = memory.map_or("", |_| "PREEMPT_MEMORY=weak ");
+    let before = format!("{memory}PREEMPT_REPLAY=");
     let target = std::env::current_exe().ok().as_deref().and_then(target_of);
     let package = std::env::var("CARGO_PKG_NAME").ok();
     let after = match (package, test_name()) {

@@ -14,7 +14,7 @@ use crate::replay_command;
 use crate::report::{FIRST, Format, execute, layout};
 
 /// The settings of a replay.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReplayRequest<'a> {
     /// The schedule: a token, or the name of a file.
     pub(crate) given: &'a str,
     /// The preemption before which to stop, from 1.
@@ -27,10 +27,10 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn replay(
     search: &Search,
     program: Closure<'_>,
-    asked: &Asked<'_>,
+    asked: &ReplayRequest<'_>,
     page: Option<&Page<'_>>,
 ) -> (Outcome, String) {
-    let Asked { given, stop_at, format } = *asked;
+    let ReplayRequest { given, stop_at, format } = *asked;
     let recorded = match read(given) {
         Ok(recorded) => recorded,
         Err(why) => panic!("PREEMPT_REPLAY={given} is not a schedule: {why}"),
@@ -38,7 +38,8 @@ pub(crate) fn replay(
     let (program, all) = execute(program, &recorded.schedule);
     if let Err(why) = fits(&recorded, &all) {
         panic!(
-            "PREEMPT_REPLAY={given} is not a schedule of this test: {why}; the test has changed since it was made"
+            "PREEMPT_REPLAY={given} is not a schedule of this test: {why}; the test has changed \
+             since it was made"
         );
     }
     if let Some(preemption) = stop_at {
@@ -53,7 +54,8 @@ pub(crate) fn replay(
         };
         let now = failure.map_or_else(|| "nothing fails".to_owned(), |failure| failure.message);
         panic!(
-            "PREEMPT_REPLAY={given} does not end as it did: {then}, and now {now}; the test was changed, or is not deterministic"
+            "PREEMPT_REPLAY={given} does not end as it did: {then}, and now {now}; the test was \
+             changed, or is not deterministic"
         );
     }
     let verdict = failure.as_ref().map_or(Verdict::Incomplete, |failure| failure.kind.into());
@@ -111,11 +113,13 @@ fn replayed(search: &Search, verdict: Verdict, findings: Vec<Finding>, steps: us
         growth: None,
         omission: Omission::Never,
         strategy: search.strategy(),
+        memory: search.plan().memory,
         promoted: Vec::new(),
         assumptions: Vec::new(),
         elapsed: Duration::ZERO,
         store_bytes: 0,
         frontier_bytes: 0,
+        spilled_bytes: 0,
         restarts: 0,
     }
 }
@@ -133,7 +137,7 @@ fn read(given: &str) -> Result<ScheduleFile, String> {
     ScheduleFile::parse(&text).map_err(|wrong| wrong.to_string())
 }
 
-/// Whether an execution is that of a recorded schedule, or where it begins to differ.
+/// Checks that an execution is that of a recorded schedule; an error says where it differs.
 fn fits(recorded: &ScheduleFile, replayed: &Replayed) -> Result<(), String> {
     let Replayed { trace, misfit, failures, .. } = replayed;
     for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < trace.steps.len()) {
@@ -153,7 +157,7 @@ fn fits(recorded: &ScheduleFile, replayed: &Replayed) -> Result<(), String> {
     if let Some(misfit) = misfit {
         let all = recorded.schedule.steps().len();
         let unlike = failures.iter().find(|of| of.kind == FailureKind::Nondeterminism);
-        // No thread moves after it.
+        // The schedule continues, but no thread can step.
         let why = unlike.map_or_else(
             || format!("it is {misfit}; threads that can move there: {}", misfit.movers()),
             |failure| failure.message.clone(),

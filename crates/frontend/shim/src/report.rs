@@ -48,7 +48,7 @@ pub(crate) enum Format {
 }
 
 /// The settings of a report.
-pub(crate) struct Telling<'a> {
+pub(crate) struct ReportSettings<'a> {
     /// The file for the schedule of the first finding.
     pub(crate) save: Option<&'a Path>,
     pub(crate) page: Option<&'a Page<'a>>,
@@ -59,26 +59,27 @@ pub(crate) struct Telling<'a> {
 const ALONE: &str = "there is one schedule only: the threads share nothing that preempt controls";
 
 /// The note on the panic of a spawned thread.
-const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the thread catches it; `Check::allow_panics` or \
-                              PREEMPT_ALLOW_PANICS=1 makes it a result of `join`";
+const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the \
+                              thread catches it; `Check::allow_panics` or PREEMPT_ALLOW_PANICS=1 \
+                              makes it a result of `join`";
 
-/// How a test asks for the first finding of several workers.
+/// How a user asks for the first finding of several workers, in the terms of this crate.
 pub(crate) const FIRST: &str = "`Check::first` (PREEMPT_FIRST=1)";
 
 /// The outcome with schedules that can be replayed alone, and the whole report.
-pub(crate) fn tell(
+pub(crate) fn make_report(
     plan: &Plan,
     mut outcome: Outcome,
     program: &Closure<'_>,
-    telling: &Telling<'_>,
+    settings: &ReportSettings<'_>,
 ) -> (Outcome, String) {
-    let Telling { save, page, format } = *telling;
+    let ReportSettings { save, page, format } = *settings;
     let (mut traces, mut spawned_panics, mut unsaved) = (Vec::<Trace>::new(), false, String::new());
     for finding in &mut outcome.findings {
         let of = Some(&finding.failure);
         let executed = match attempt(program, &finding.schedule, of, Numbering::Slots) {
             Ok(executed) => executed,
-            Err(need) => panic!("a program that was searched has all that it needs: {need:?}"),
+            Err(need) => panic!("a program that was searched has no further needs: {need:?}"),
         };
         let trace = executed.replayed.trace;
         // The search does not name the threads that wait or spin.
@@ -138,8 +139,10 @@ pub(crate) fn tell(
     if let Some(lines) = program.unidentified() {
         let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
         let cost = format!(
-            "objects that {lines} of the program made on the heap could not be identified, so the orders of their first uses count as schedules and \
-             there are more executions than necessary: turn the feature `allocator` on, or wrap your own allocator by `preempt::alloc::Allocator`"
+            "objects that {lines} of the program made on the heap could not be identified, so the \
+             orders of their first uses count as schedules and there are more executions than \
+             necessary: turn the feature `allocator` on, or wrap your own allocator by \
+             `preempt::alloc::Allocator`"
         );
         text += &row("note", &cost, &layout);
     }
@@ -154,7 +157,8 @@ pub(crate) struct Executed {
     spawned_panics: bool,
 }
 
-/// Executes a schedule that numbers threads by their starts, of a program that grows as it has to.
+/// Executes a schedule that numbers threads in the order of their starts. The program grows as
+/// necessary.
 pub(crate) fn execute<'f>(
     mut program: Closure<'f>,
     schedule: &Schedule,
@@ -200,7 +204,7 @@ fn attempt(
     let failure = failure.filter(|failure| !is_of_threads(failure.kind));
     let failure = failure.or(replayed.failures.first()).cloned();
     if !is_dead && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic) {
-        // Threads that wait have nothing to do with it.
+        // Waiting threads do not explain this failure.
         trace.waiting.clear();
     }
     if let Some(failure) = failure {
@@ -209,14 +213,14 @@ fn attempt(
     Ok(Executed { replayed, spawned_panics })
 }
 
-/// Whether the text of such a failure names the threads that wait or spin.
+/// Whether the message of such a failure names the threads that wait or spin.
 fn is_of_threads(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Deadlock | FailureKind::Livelock)
 }
 
-/// How many of its last steps the execution of a schedule repeats forever, if it is a livelock;
-/// otherwise 0. Operations that describe themselves leave traces on the stacks of their threads,
-/// which are compared; so the execution is made once more, without descriptions.
+/// The number of last steps that the execution of a schedule repeats forever, if it is a livelock;
+/// otherwise 0. Narrated operations leave different data on the stacks of their threads, which are
+/// part of the compared state, so the schedule is executed once more without narration.
 fn cycle_of(
     program: &Closure<'_>,
     schedule: &Schedule,
@@ -265,7 +269,8 @@ fn who_spins(next: &[ThreadPosition], names: &[String], period: usize) -> Failur
     };
     let period = if period == 1 { "step".to_owned() } else { format!("{period} steps") };
     let message = format!(
-        "the program goes on forever: {who} the same {period}, after which the state is what it was before"
+        "the program goes on forever: {who} the same {period}, after which the state is what it \
+         was before"
     );
     Failure { message, ..livelock() }
 }

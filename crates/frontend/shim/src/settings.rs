@@ -1,13 +1,14 @@
 //! The `PREEMPT_…` variables: each setting of a [`Check`] without a change of the code.
 //!
-//! An unknown variable is refused: a check with other settings than its user believes proves
-//! something else.
+//! An unknown variable is refused: otherwise a check would prove something else than its user
+//! believes.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use preempt_explore::plan::strategies::{self, Entry, STRATEGIES, Value, Written};
 use preempt_explore::{Count, Order, Reduction, Setting, Subject};
+use preempt_system::MemoryModel;
 use preempt_system::text::nearest;
 
 use crate::Refusal;
@@ -28,7 +29,7 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
             );
         }
     }
-    // The common case.
+    // The common case: no variable is set.
     if settings.is_empty() {
         return Ok(check);
     }
@@ -38,7 +39,7 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
 }
 
 /// The variables, without `PREEMPT_`.
-static NAMES: [&str; 28] = [
+static NAMES: [&str; 29] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
     "ALLOW_UNCONTROLLED",
@@ -52,6 +53,7 @@ static NAMES: [&str; 28] = [
     "MAX_STEPS",
     "MAX_THREADS",
     "MAX_TURN",
+    "MEMORY",
     "MEMORY_LIMIT",
     "ORDER",
     "QUIET",
@@ -115,6 +117,12 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
     }
     if let Some(value) = get("EXECUTIONS") {
         check.limits.executions = Some(number("EXECUTIONS", &value)?);
+    }
+    if let Some(value) = get("MEMORY") {
+        let known = MemoryModel::ALL.into_iter().find(|model| model.name() == value);
+        check.options.memory = known.ok_or_else(|| {
+            wrong("MEMORY", &value, "weak or sc; PREEMPT_MEMORY_LIMIT limits the memory of a check")
+        })?;
     }
     if let Some(value) = get("MEMORY_LIMIT") {
         let words = "bytes, or a number with K, M or G";
@@ -183,7 +191,7 @@ fn seconds(name: &'static str, value: &str) -> Result<Duration, Refusal> {
     Duration::try_from_secs_f64(number(name, value)?).map_err(|_| wrong(name, value, "seconds"))
 }
 
-/// A number of bytes: `65536`, `64K`, `500M`, `4G`. The letters stand for powers of 1024.
+/// A number of bytes: `65536`, `64K`, `500M`, `4G`. The letters mean powers of 1024.
 fn size(value: &str) -> Option<usize> {
     let digits = value.trim_end_matches(['K', 'M', 'G']);
     let shift = match &value[digits.len()..] {
@@ -336,7 +344,7 @@ mod tests {
         let source = include_str!("settings.rs")
             .split("#[cfg(test)]")
             .next()
-            .expect("what is before the tests");
+            .expect("the part before the tests");
         for name in NAMES {
             assert!(known(name).is_ok(), "{name}");
             assert!(
@@ -357,7 +365,8 @@ mod tests {
     #[test]
     fn a_name_that_is_like_no_other_gets_the_list() {
         let text = refusal(known("COFFEE_BREAK"));
-        let begin = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, PREEMPT_ALLOW_PANICS,";
+        let begin = "PREEMPT_COFFEE_BREAK is not a setting: there are PREEMPT_ALLOW_INCOMPLETE, \
+                     PREEMPT_ALLOW_PANICS,";
         assert!(text.starts_with(begin), "{text}");
     }
 

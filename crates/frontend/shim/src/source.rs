@@ -29,8 +29,8 @@ impl Sources {
         (!code.is_empty()).then(|| code.to_owned())
     }
 
-    /// The code of an operation at this place: its line, or the expression alone if the line is long
-    /// or has several statements.
+    /// The code of an operation at this place: its line, or the expression alone if the line is
+    /// long or has several statements.
     pub(crate) fn code(&self, site: &Site) -> Option<String> {
         let line = self.line(site)?;
         let statements = line.trim_end_matches([';', '}', ' ']);
@@ -58,7 +58,7 @@ impl Sources {
     }
 }
 
-/// The text of a file, unless it is too long to be written by a person.
+/// The text of a file, unless it is longer than any handwritten source file.
 pub(crate) fn text(file: &str) -> Option<String> {
     let here = std::env::current_dir().ok()?;
     let path = here.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())?;
@@ -70,8 +70,8 @@ fn lines(file: &str) -> Option<Vec<String>> {
     text(file).map(|text| text.lines().map(str::to_owned).collect())
 }
 
-/// The call whose name begins at byte `at` of a line, with its receiver: `n.load(SeqCst)`. `None` if
-/// there is no name at `at`, or if the call does not end on the line.
+/// The call whose name begins at byte `at` of a line, with its receiver: `n.load(SeqCst)`. `None`
+/// if there is no name at `at`, or if the call does not end on the line.
 fn expression(line: &str, at: usize) -> Option<&str> {
     let (before, after) = (&line[..at], &line[at..]);
     let name = after.len() - after.trim_start_matches(is_name).len();
@@ -190,14 +190,16 @@ mod tests {
 
     #[test]
     fn a_call_is_found_by_the_column_of_its_name() {
-        let line = "let t = spawn(move || { let v = n.load(SeqCst); a[i].get().store(v + f(1), SeqCst); });";
+        let line = "let t = spawn(move || { let v = n.load(SeqCst); a[i].get().store(v + f(1), \
+                    SeqCst); });";
         for (name, call) in [
             ("load", Some("n.load(SeqCst)")),
             ("store", Some("a[i].get().store(v + f(1), SeqCst)")),
             (
                 "spawn",
                 Some(
-                    "spawn(move || { let v = n.load(SeqCst); a[i].get().store(v + f(1), SeqCst); })",
+                    "spawn(move || { let v = n.load(SeqCst); a[i].get().store(v + f(1), SeqCst); \
+                     })",
                 ),
             ),
             ("= n", None),

@@ -28,23 +28,23 @@ pub(crate) fn end_process(text: &str) -> ! {
     std::process::exit(101)
 }
 
-/// The name of the test that runs: tests run on threads that have their names.
+/// The name of the running test: libtest names the thread of a test after it.
 pub(crate) fn test_name() -> String {
     std::thread::current().name().unwrap_or("a check").to_owned()
 }
 
 /// Observes a search: prints its progress, and ends it when a foreign thread has interfered.
-pub(crate) struct Following<'a> {
+pub(crate) struct ProgressObserver<'a> {
     name: String,
     quiet: bool,
     foreign_threads: &'a ForeignThreads,
-    /// The number of intervals that are over.
+    /// The number of intervals for which a message was printed or skipped.
     said: AtomicU64,
 }
 
-impl<'a> Following<'a> {
-    pub(crate) fn new(quiet: bool, foreign_threads: &'a ForeignThreads) -> Following<'a> {
-        Following { name: test_name(), quiet, foreign_threads, said: AtomicU64::new(0) }
+impl<'a> ProgressObserver<'a> {
+    pub(crate) fn new(quiet: bool, foreign_threads: &'a ForeignThreads) -> ProgressObserver<'a> {
+        ProgressObserver { name: test_name(), quiet, foreign_threads, said: AtomicU64::new(0) }
     }
 
     /// The message, if one is due.
@@ -56,14 +56,14 @@ impl<'a> Following<'a> {
         let seconds = progress.elapsed.as_secs();
         let steps = progress.transitions;
         Some(format!(
-            "{} still runs after {seconds} s: {steps} steps so far, the longest execution has {}; PREEMPT_TIME=seconds ends a check, \
-             PREEMPT_QUIET=1 silences this line",
+            "{} still runs after {seconds} s: {steps} steps so far, the longest execution has {}; \
+             PREEMPT_TIME=seconds ends a check, PREEMPT_QUIET=1 silences this line",
             self.name, progress.depth
         ))
     }
 }
 
-impl Observer for Following<'_> {
+impl Observer for ProgressObserver<'_> {
     fn progress(&self, progress: &Progress) {
         if let Some(words) = self.words(progress) {
             say(&words);
@@ -71,7 +71,7 @@ impl Observer for Following<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        self.foreign_threads.complaint().is_some()
+        self.foreign_threads.interfered()
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn it_speaks_once_in_an_interval() {
         let foreign_threads = ForeignThreads::default();
-        let following = Following::new(false, &foreign_threads);
+        let following = ProgressObserver::new(false, &foreign_threads);
         let after = |seconds| Progress {
             elapsed: Duration::from_secs(seconds),
             transitions: 7,
@@ -90,13 +90,13 @@ mod tests {
             ..Progress::default()
         };
         assert_eq!(following.words(&after(9)), None);
-        let words = following.words(&after(12)).expect("it is time");
+        let words = following.words(&after(12)).expect("a message is due");
         assert!(
             words.contains("it_speaks_once_in_an_interval still runs after 12 s: 7 steps"),
             "{words}"
         );
         assert_eq!(following.words(&after(19)), None);
         assert!(following.words(&after(20)).is_some());
-        assert_eq!(Following::new(true, &foreign_threads).words(&after(50)), None);
+        assert_eq!(ProgressObserver::new(true, &foreign_threads).words(&after(50)), None);
     }
 }

@@ -1,19 +1,20 @@
-//! An execution of a closure as a system: it can be stepped, asked, and brought back by being
-//! started again.
+//! An execution of a closure as a system: it can be stepped and queried, and is rewound by starting
+//! the closure again.
 //!
-//! Going back only records how far. The next step starts the closure again and repeats the recorded
-//! steps, without asking what the threads would do.
+//! Rewinding only shortens the recorded path. The next step starts the closure again and repeats
+//! the recorded steps, without computing what the threads would do.
 
 mod ahead;
 mod finish;
 mod repeats;
+mod weak;
 mod witness;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
-use preempt_replay::{Lookahead, Mode, Outcome, State, race};
+use preempt_replay::{Lookahead, Mode, Outcome, StartedStep, State, race};
 use preempt_system::{
     Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status, Swap,
     System, ThreadId, ThreadSet,
@@ -21,16 +22,16 @@ use preempt_system::{
 
 use crate::alloc;
 use crate::narrator::Narrator;
-use crate::program::Closure;
+use crate::program::{Assumption, Closure};
 use crate::runtime::restart::RestartReason;
 use crate::runtime::{Runtime, coroutine, site, with};
 use crate::thread::spawn::end_locals;
-use crate::watchdog::Pulse;
+use crate::watchdog::Heartbeat;
 
 /// Where the coroutines are, compared with the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// They are where the path ends.
+    /// They are at the end of the path.
     Live,
     /// The path was cut back. Before the next step the closure is started again.
     Rewound,
@@ -41,8 +42,9 @@ enum Phase {
     Broken,
 }
 
-/// What a step did to the threads.
+/// The effects of a step on the threads.
 struct Performed {
+    step: StartedStep,
     /// The threads that it started.
     started: ThreadSet,
     /// Whether the thread spins after it, if the step is new.
@@ -55,7 +57,7 @@ struct Performed {
 pub(crate) struct Execution<'p> {
     program: &'p Closure<'p>,
     body: &'p (dyn Fn() + Sync),
-    pulse: Arc<Pulse>,
+    heartbeat: Arc<Heartbeat>,
     /// Owned by this execution; a pointer, since coroutines reach it too.
     runtime: *mut Runtime,
     /// The steps of the current execution.
@@ -65,7 +67,7 @@ pub(crate) struct Execution<'p> {
     failure: Option<Box<Failure>>,
     /// The thread that took the last step.
     moved: ThreadId,
-    /// Uses of freed memory that were tried.
+    /// The uses of freed memory that were checked.
     tried: witness::Tried,
     /// The number of steps for which an abandoned execution is continued.
     rest: usize,
@@ -73,6 +75,8 @@ pub(crate) struct Execution<'p> {
     endless: HashMap<Fingerprint, Lookahead>,
     /// The states that were compared.
     visited: repeats::Visited,
+    /// Under weak memory, the names of the execution after each of its steps.
+    names: Vec<Fingerprint>,
     /// Whether the memory that the program allocates is known.
     sees_heap: bool,
     pub(crate) narrator: Narrator,
@@ -84,13 +88,14 @@ impl<'p> Execution<'p> {
         body: &'p (dyn Fn() + Sync),
         runtime: Runtime,
     ) -> Result<Execution<'p>, RestartReason> {
-        let pulse = program.pulses.begin();
+        let heartbeat = program.watched.begin();
         let runtime_steps = runtime.options.max_steps;
-        let runtime = Box::into_raw(Box::new(Runtime { pulse: Some(pulse.clone()), ..runtime }));
+        let runtime =
+            Box::into_raw(Box::new(Runtime { heartbeat: Some(heartbeat.clone()), ..runtime }));
         let mut execution = Execution {
             program,
             body,
-            pulse,
+            heartbeat,
             runtime,
             path: Vec::new(),
             phase: Phase::Live,
@@ -100,6 +105,7 @@ impl<'p> Execution<'p> {
             rest: runtime_steps,
             endless: HashMap::new(),
             visited: repeats::Visited::default(),
+            names: Vec::new(),
             sees_heap: true,
             narrator: Narrator::default(),
         };
@@ -127,12 +133,12 @@ impl<'p> Execution<'p> {
     fn sees_allocations(&mut self) -> bool {
         self.runtime().reset();
         let sees = coroutine::sees_allocations(self.runtime);
-        // What follows finds nothing of the trial.
+        // Removes all traces of the trial.
         self.runtime().arena.end(false);
         sees
     }
 
-    /// How many steps one period has, if the execution is known to repeat itself from here on.
+    /// The number of steps of one period, if the execution is known to repeat from here on.
     fn period(&self) -> Option<usize> {
         self.visited.repeats.filter(|&(at, _)| at == self.path.len()).map(|(_, period)| period)
     }
@@ -145,13 +151,13 @@ impl<'p> Execution<'p> {
         let body: &'static (dyn Fn() + Sync) = unsafe {
             std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(self.body)
         };
-        let job = Box::new(move || {
+        let job = move || {
             let result = catch_unwind(AssertUnwindSafe(body));
             if let Err(payload) = &result {
                 with(|runtime| runtime.panicked(&**payload));
             }
             end_locals();
-        });
+        };
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
         self.run_local(0, 0, None);
@@ -159,7 +165,10 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         runtime.recording.start(started);
         self.fits()?;
-        self.conclude();
+        let runtime = self.read();
+        if !runtime.coroutines.has_suspended() || !runtime.verdict.panics.is_empty() {
+            self.conclude();
+        }
         Ok(())
     }
 
@@ -173,25 +182,27 @@ impl<'p> Execution<'p> {
         site: Option<&'static Site<'static>>,
     ) -> bool {
         self.runtime().done = done as u32;
-        self.pulse.begin(slot, site);
+        self.heartbeat.begin(slot, site);
         let ended = coroutine::resume(self.runtime, slot);
-        self.pulse.end();
+        self.heartbeat.end();
         if ended {
             self.runtime().ended(slot);
         }
         ended
     }
 
-    /// Whether the search can go on without starting over.
+    /// Checks whether the search can continue without starting over.
     #[inline]
     fn fits(&self) -> Result<(), RestartReason> {
         self.read().restart.map_or(Ok(()), Err)
     }
 
-    /// Lets threads that were just spawned run to their first operations. Also if the search has to
-    /// start over: what is started can then run to its end.
+    /// Lets threads that were just spawned run to their first operations. Done even if the search
+    /// has to start over, so that all started threads can run to their ends.
     fn run_fresh(&mut self) -> ThreadSet {
         let mut started = ThreadSet::EMPTY;
+        // If their parent was taken out, they may wait for it without an end.
+        self.report_stuck();
         while let Some((slot, job)) = self.next_fresh() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
@@ -209,18 +220,23 @@ impl<'p> Execution<'p> {
     /// Takes a step that was not taken before.
     #[inline(always)]
     fn advance_live(&mut self, choice: Choice) -> Result<(), RestartReason> {
-        let Performed { started, spins, ended } = self.perform::<false>(choice)?;
+        let Performed { step, started, spins, ended } = self.perform::<false>(choice)?;
         let recording = &self.read().recording;
-        if spins {
+        let is_stale =
+            spins && recording.history(choice.thread).spins_on_stale_values_after(step.count());
+        if is_stale {
+            self.rely_on_visibility(choice.thread);
+        } else if spins {
             self.look_ahead(choice.thread)?;
             self.compare_states()?;
         } else if recording.yields() && recording.history(choice.thread).yields_and_writes() {
             self.rely_on_yield(choice.thread);
         }
         let runtime = self.runtime();
-        runtime.recording.note_started(started);
-        // An execution ends with the end of a thread, and only panics are judged before.
-        if ended || !runtime.verdict.panics.is_empty() {
+        runtime.recording.note_started(step, started);
+        // Leaks are checked when the last thread ends, and then no other one is suspended; before
+        // that, only panics matter.
+        if ended && !runtime.coroutines.has_suspended() || !runtime.verdict.panics.is_empty() {
             self.conclude();
         }
         let runtime = self.read();
@@ -247,13 +263,16 @@ impl<'p> Execution<'p> {
         match reply {
             Ok(reply) => {
                 runtime.reply = reply;
-                if runtime.requirements.races {
-                    race::synchronise(&mut runtime.races, choice.thread, op, alternative, reply);
+                if runtime.weak_memory.is_some() {
+                    weak::synchronise(runtime, choice, step, reply);
+                } else if runtime.requirements.races {
+                    let clocks = &mut runtime.races.clocks;
+                    race::synchronise(clocks, choice.thread, op, alternative, reply);
                 }
             }
             Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(site)),
         }
-        // The step of a thread whose code has ended is its end.
+        // The next step of a thread whose code has returned is its end.
         let ended = !runtime.coroutines.is_suspended(slot)
             || self.run_local(slot, step.count(), Some(site));
         let started =
@@ -268,7 +287,7 @@ impl<'p> Execution<'p> {
         // The step is complete, so the execution can run to its end even if the search has to
         // start over.
         self.fits()?;
-        Ok(Performed { started, spins, ended })
+        Ok(Performed { step, started, spins, ended })
     }
 
     /// Checks, after a step or the start, for errors that show only then: panics that are not
@@ -306,7 +325,8 @@ impl<'p> Execution<'p> {
             if self.read().verdict.is_nondeterministic() {
                 break;
             }
-            self.runtime().verdict.failure = None;
+            let runtime = self.runtime();
+            (runtime.verdict.failure, runtime.step) = (None, at as u32 + 1);
             self.perform::<true>(self.path[at])?;
             if !self.read().verdict.panics.is_empty() {
                 self.conclude();
@@ -341,6 +361,9 @@ impl System for Execution<'_> {
             pending.set_nothing(Status::Ended);
             return Ok(());
         }
+        if self.read().weak_memory.is_some() {
+            return self.ask_weak(thread, pending);
+        }
         self.read().recording.ask_into(thread, pending);
         Ok(())
     }
@@ -348,10 +371,11 @@ impl System for Execution<'_> {
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, RestartReason> {
         if self.phase != Phase::Live {
             self.catch_up()?;
-            // Those of repeated steps were judged when the steps were new.
+            // Suspects of repeated steps were checked when the steps were new.
             self.runtime().met.suspects.clear();
         }
         self.path.push(choice);
+        self.runtime().step = self.path.len() as u32;
         if self.read().verdict.failure.is_none() {
             self.advance_live(choice)?;
             if !self.read().met.suspects.is_empty() {
@@ -365,12 +389,17 @@ impl System for Execution<'_> {
         if failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism) {
             self.phase = Phase::Broken;
         }
+        if self.read().weak_memory.is_some() {
+            self.record_name()?;
+        }
         Ok(failure)
     }
 
     fn unaffected(&self) -> ThreadSet {
         match self.phase {
             Phase::Broken => ThreadSet::EMPTY,
+            // A step may change the alternatives of any thread.
+            _ if self.read().weak_memory.is_some() => ThreadSet::EMPTY,
             _ => self.read().recording.unaffected(),
         }
     }
@@ -389,6 +418,7 @@ impl System for Execution<'_> {
 
     fn rewind(&mut self, len: usize) {
         self.path.truncate(len);
+        self.names.truncate(len);
         self.visited.rewind(len);
         if self.phase == Phase::Live {
             self.phase = Phase::Rewound;
@@ -397,6 +427,20 @@ impl System for Execution<'_> {
 
     fn words(&self) -> Option<&[u64]> {
         None
+    }
+
+    fn name(&self) -> Option<Fingerprint> {
+        self.read().weak_memory.as_ref()?;
+        Some(
+            self.path
+                .len()
+                .checked_sub(1)
+                .map_or_else(Fingerprint::default, |last| self.names[last]),
+        )
+    }
+
+    fn affects_all(&self) -> bool {
+        self.read().weak_memory.is_some()
     }
 
     fn returns_to(&self, len: usize) -> bool {
@@ -408,7 +452,7 @@ impl System for Execution<'_> {
     }
 
     fn livelock_rounds(&self) -> u32 {
-        // A thread that is held back gets turns until its state is seen to repeat.
+        // A thread that is held back gets turns until its state repeats.
         if self.period().is_some() { 0 } else { u32::MAX }
     }
 
@@ -441,13 +485,13 @@ impl System for Execution<'_> {
 impl Drop for Execution<'_> {
     fn drop(&mut self) {
         self.abandon();
-        // SAFETY: it came from a box, and nothing runs any more.
+        // SAFETY: it came from a box, and no coroutine runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
-        self.program.pulses.end(&self.pulse);
-        if let Some(stuck) = &runtime.stuck.1 {
-            self.program.report_stuck(stuck);
+        self.program.watched.end(&self.heartbeat);
+        if let Some(site) = runtime.steady {
+            self.program.assumptions.add(Assumption::SteadyExchange(site));
         }
-        self.program.note_used(runtime.used());
+        self.program.record_used(runtime.used());
         self.program.keep(runtime.recording.into_names());
     }
 }

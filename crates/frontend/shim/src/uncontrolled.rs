@@ -1,30 +1,31 @@
-//! Synchronisation of other crates in the source of a test.
+//! Detects uncontrolled synchronisation in the source of a test.
 //!
-//! What threads do through types of std, or of crates that are built on them, cannot be seen from
-//! inside: such a test has one schedule, whatever it is about, and passes. Since a test that starts
-//! threads and explores nothing may also be right (its threads share nothing), the schedule alone
-//! decides nothing. The source does: if the body of the test, or the function that starts its
-//! threads, names such a type, the type is what the threads share. A test whose threads also share
-//! what is controlled is not refused for such a name, since it may only record what the threads
-//! did; its pass says that the name is there. Only names that are unmistakable count: one that the
-//! same file also imports from elsewhere, under another `cfg` or in another module, does not. Where
-//! the source cannot be read there is no evidence.
+//! A check cannot observe communication through types of std, or of crates that are built on them:
+//! such a test has one schedule and passes. A test with one schedule may also be right, because its
+//! threads share nothing, so the number of schedules is not evidence enough. The source is: if the
+//! body of the test, or the function that starts its threads, names such a type, the threads are
+//! assumed to share it. A test whose threads also share controlled objects is not refused for such
+//! a name, since it may only record what the threads did; its pass mentions the name. Only
+//! unambiguous names count, not one that the same file also imports from elsewhere, under another
+//! `cfg` or in another module. Without the source there is no evidence.
 
+use std::collections::BTreeMap;
 use std::panic::Location as Site;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::source;
 
-/// A name in the source that stands for synchronisation that preempt does not control.
+/// A name in the source that refers to synchronisation which preempt does not control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mention {
-    /// As it is written, with the path that it is imported from: `std::sync::Mutex`.
+    /// The full path of the name: `std::sync::Mutex`.
     pub(crate) path: String,
     pub(crate) file: String,
     pub(crate) line: u32,
 }
 
-/// Crates whose threads, locks and channels are their own.
+/// Crates with their own threads, locks or channels.
 const FOREIGN: [&str; 9] = [
     "parking_lot",
     "crossbeam",
@@ -37,7 +38,7 @@ const FOREIGN: [&str; 9] = [
     "flume",
 ];
 
-/// What std has of the kind, apart from the atomics.
+/// The names of std, apart from atomics.
 const OF_STD: [&str; 10] = [
     "Mutex", "RwLock", "Condvar", "Barrier", "Once", "OnceLock", "LazyLock", "mpsc", "atomic",
     "thread",
@@ -45,23 +46,61 @@ const OF_STD: [&str; 10] = [
 
 /// The first mention in the text of a check at `check`, or, if `spawned`, where a thread is
 /// started, is elsewhere, in the function or closure around that.
-pub(crate) fn in_test(check: &Site<'_>, spawned: Option<&Site<'_>>) -> Option<Mention> {
+pub(crate) fn in_test(check: &Place, spawned: Option<&Place>) -> Option<Mention> {
+    all_in_test(check, spawned).first().cloned()
+}
+
+/// The first mention, in the same texts, of a library that runs code on threads of its own pool,
+/// which may exist before the check begins.
+pub(crate) fn pool_in_test(check: &Place, spawned: Option<&Place>) -> Option<Mention> {
+    let all = all_in_test(check, spawned);
+    all.iter().find(|mention| mention.path.starts_with("rayon::")).cloned()
+}
+
+/// Where the compiler says that something is.
+type Place = Site<'static>;
+
+/// What was found in the tests that have run, by the two places. A test may make thousands of
+/// checks, and its source does not change meanwhile.
+type Cache = BTreeMap<(Place, Option<Place>), Arc<[Mention]>>;
+static CACHE: Mutex<Cache> = Mutex::new(BTreeMap::new());
+
+fn all_in_test(check: &Place, spawned: Option<&Place>) -> Arc<[Mention]> {
+    let key = (*check, spawned.copied());
+    let lock = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(&key) {
+        return known.clone();
+    }
+    let found: Arc<[Mention]> = read_test(check, spawned).unwrap_or_default().into();
+    lock().insert(key, found.clone());
+    found
+}
+
+/// All mentions: those in the text of the check, and those around the place of the spawn.
+fn read_test(check: &Place, spawned: Option<&Place>) -> Option<Vec<Mention>> {
     let code = blanked(&source::text(check.file())?);
     let (from, to) = call(&code, offset(&code, check)?)?;
-    let mentioned = |code: &str, (from, to), file: &str| {
-        let (path, at) = mentions(code, &imports(code), from, to).into_iter().next()?;
-        Some(Mention { path, file: file.to_owned(), line: line_of(code, at) })
+    let mentioned = |code: &str, (from, to), file: &str| -> Vec<Mention> {
+        let all = mentions(code, &imports(code), from, to).into_iter();
+        let file = || file.to_owned();
+        all.map(|(path, at)| Mention { path, file: file(), line: line_of(code, at) }).collect()
     };
-    mentioned(&code, (from, to), check.file()).or_else(|| {
-        let spawned = spawned?;
+    let mut all = mentioned(&code, (from, to), check.file());
+    let elsewhere = spawned.filter(|spawned| {
         let within = |at| (from..to).contains(&at);
-        if spawned.file() == check.file() && offset(&code, spawned).is_some_and(within) {
-            return None;
-        }
-        let code = blanked(&source::text(spawned.file())?);
-        let around = function(&code, offset(&code, spawned)?)?;
-        mentioned(&code, around, spawned.file())
-    })
+        spawned.file() != check.file() || !offset(&code, spawned).is_some_and(within)
+    });
+    all.extend(
+        elsewhere
+            .into_iter()
+            .flat_map(|spawned| {
+                let code = blanked(&source::text(spawned.file())?);
+                let around = function(&code, offset(&code, spawned)?)?;
+                Some(mentioned(&code, around, spawned.file()))
+            })
+            .flatten(),
+    );
+    Some(all)
 }
 
 /// The folder of the package under test, if cargo runs the test.
@@ -82,7 +121,7 @@ pub(crate) fn in_package(package: &Path) -> Option<Mention> {
     })
 }
 
-/// The most files that are looked into.
+/// The most files that are searched.
 const FILES: usize = 1_000;
 
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -97,8 +136,8 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The source with comments, strings and characters replaced by blanks: every byte stays where it
-/// is.
+/// The source with comments, strings and characters replaced by blanks: the positions of all other
+/// bytes stay the same.
 fn blanked(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
@@ -157,7 +196,7 @@ fn string(rest: &[u8]) -> usize {
     at + 1
 }
 
-/// The length of `r#"…"#`, if that is what it is.
+/// The length of a raw string `r#"…"#`, if there is one.
 fn raw_string(rest: &[u8]) -> Option<usize> {
     let hashes = rest[1..].iter().take_while(|&&byte| byte == b'#').count();
     if rest.get(1 + hashes) != Some(&b'"') {
@@ -169,7 +208,7 @@ fn raw_string(rest: &[u8]) -> Option<usize> {
     Some(2 + hashes + length + end.len())
 }
 
-/// The length of a character; 0 for the name of a lifetime.
+/// The length of a character literal; 0 for a lifetime.
 fn character(rest: &[u8]) -> usize {
     if rest.get(1) == Some(&b'\\') {
         let end = rest.iter().skip(3).position(|&byte| byte == b'\'');
@@ -189,7 +228,7 @@ fn character(rest: &[u8]) -> usize {
     }
 }
 
-/// Where a place of the compiler is in the text.
+/// The byte offset of a source position.
 fn offset(code: &str, site: &Site<'_>) -> Option<usize> {
     let lines =
         code.split_inclusive('\n').take(site.line() as usize - 1).map(str::len).sum::<usize>();
@@ -203,7 +242,8 @@ fn line_of(code: &str, at: usize) -> u32 {
     code[..at].matches('\n').count() as u32 + 1
 }
 
-/// From an expression to the end of its last call: the arguments of the check.
+/// The range from an expression to the end of its last call, which includes the arguments of the
+/// check.
 fn call(code: &str, from: usize) -> Option<(usize, usize)> {
     let (mut depth, mut end) = (0i32, None);
     for (at, byte) in code.bytes().enumerate().skip(from) {
@@ -223,7 +263,7 @@ fn call(code: &str, from: usize) -> Option<(usize, usize)> {
     Some((from, end?))
 }
 
-/// The body of the function or closure around a place, the innermost that is written with braces.
+/// The body of the innermost function or closure with braces around a position.
 fn function(code: &str, at: usize) -> Option<(usize, usize)> {
     let mut open = Vec::new();
     for (place, byte) in code.bytes().enumerate().take(at) {
@@ -262,7 +302,7 @@ fn words(code: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &st
     })
 }
 
-/// Whether a path of a crate and a module in it, or what is in that, is of the kind.
+/// Whether a path refers to uncontrolled synchronisation.
 fn is_foreign(path: &[&str]) -> bool {
     match path {
         ["std" | "core", "sync", "atomic", name, ..] => name.starts_with("Atomic"),
@@ -274,8 +314,8 @@ fn is_foreign(path: &[&str]) -> bool {
     }
 }
 
-/// What the file imports of the kind: the name, its whole path, and where. Not what it also
-/// imports, under the same name, from elsewhere.
+/// The imports of uncontrolled synchronisation: name, full path and position. Names that are also
+/// imported from elsewhere are excluded.
 fn imports(code: &str) -> Vec<(String, String, usize)> {
     let mut all = Vec::new();
     for (begin, _) in words(code, 0, code.len()).filter(|(_, word)| *word == "use") {
@@ -297,7 +337,7 @@ fn imports(code: &str) -> Vec<(String, String, usize)> {
         .collect()
 }
 
-/// Calls `found` for every name that a tree of imports brings, with its whole path.
+/// Calls `found` for every name of a use tree, with its full path.
 fn leaves<'t>(tree: &'t str, before: &[&'t str], found: &mut impl FnMut(&[&'t str], &'t str)) {
     let tree = tree.trim();
     if let Some(open) = tree.find('{') {
@@ -328,7 +368,12 @@ fn leaves<'t>(tree: &'t str, before: &[&'t str], found: &mut impl FnMut(&[&'t st
     found(&path, alias.unwrap_or(name));
 }
 
-/// The mentions in a part of the text, as paths and as imported names, in their order.
+/// Whether a method is one of rayon's parallel iterators.
+fn is_parallel(method: &str) -> bool {
+    method.starts_with("par_") || method.starts_with("into_par_iter")
+}
+
+/// The mentions in a part of the text, as paths or imported names, in their order.
 fn mentions(
     code: &str,
     imports: &[(String, String, usize)],
@@ -341,15 +386,19 @@ fn mentions(
         let parts: Vec<&str> = path.iter().map(|(_, part)| *part).collect();
         if let Some(&(at, first)) = path.first() {
             if is_foreign(&parts) {
-                // Without the function of a type.
+                // Cut off the function of a type.
                 let is_type = |part: &&str| part.starts_with(|c: char| c.is_uppercase());
                 let length = parts.iter().position(is_type).map_or(parts.len(), |at| at + 1);
                 found.push((parts[..length].join("::"), at));
             } else if let Some((_, whole, _)) = imports.iter().find(|(name, ..)| name == first) {
-                // `thread` alone is a word like any other.
+                // Alone, `thread` may be any identifier.
                 if parts.len() > 1 || !matches!(first, "thread" | "mpsc" | "atomic") {
                     found.push((whole.clone(), at));
                 }
+            } else if is_parallel(first) && code[..at].trim_end().ends_with('.') {
+                // A method, which an import of rayon's traits provides.
+                let traits = imports.iter().find(|(_, whole, _)| whole.starts_with("rayon::"));
+                found.extend(traits.map(|(_, whole, _)| (whole.clone(), at)));
             }
         }
         path.clear();
@@ -410,6 +459,17 @@ mod tests {
         assert_eq!(body("let r = flume::bounded(1).1;"), ["flume::bounded"]);
         assert_eq!(body("let s: Sender<u32> = given();"), ["crossbeam::channel::Sender"]);
         assert!(body("my::rayon::join(|| 1, || 2); x.tokio.spawn();").is_empty());
+        assert!(body("x.par_iter().sum()").is_empty());
+    }
+
+    #[test]
+    fn the_methods_of_parallel_iterators_are_found() {
+        let body = |body: &str| {
+            found(&format!("use rayon::prelude::*;\nfn f() {{ check(|| {{ {body} }}); }}"))
+        };
+        assert_eq!(body("x.par_iter().sum()"), ["rayon::prelude::*"]);
+        assert_eq!(body("(0..9)\n.into_par_iter().sum()"), ["rayon::prelude::*"]);
+        assert!(body("par_iter(x); x.partial_cmp(y); let par_sum = 1;").is_empty());
     }
 
     #[test]
@@ -432,7 +492,8 @@ mod tests {
 
     #[test]
     fn what_is_also_imported_from_elsewhere_says_nothing() {
-        let text = "#[cfg(not(loom))] use std::sync::Mutex;\n#[cfg(loom)] use loom::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }";
+        let text = "#[cfg(not(loom))] use std::sync::Mutex;\n#[cfg(loom)] use \
+                    loom::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }";
         assert!(found(text).is_empty());
         assert!(found("use preempt::sync::Mutex;\nfn f() { check(|| Mutex::new(0)); }").is_empty());
         assert!(
@@ -447,7 +508,8 @@ mod tests {
 
     #[test]
     fn the_function_around_a_place_is_found() {
-        let code = "fn a() { one(); }\nfn b() { if x { two(); } fn c() {} three(); d(move |x| { four({ five(); }); }); }";
+        let code = "fn a() { one(); }\nfn b() { if x { two(); } fn c() {} three(); d(move |x| { \
+                    four({ five(); }); }); }";
         let text = |word: &str| {
             let (from, to) =
                 function(code, code.find(word).expect("it is there")).expect("a function");

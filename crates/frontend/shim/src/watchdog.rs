@@ -1,57 +1,61 @@
-//! A look from outside at code that does not come back.
+//! Detects code that does not return to its next operation.
 //!
 //! All threads of an execution run on one OS thread. If one of them blocks in a primitive of std
-//! that the search does not control, or loops without an operation, everything stands still and
-//! nobody inside can tell. So an OS thread looks every second whether the executions are where they
-//! were:
+//! that the search does not control, or loops without an operation, the whole check hangs, and
+//! cannot notice it. So another OS thread checks every second whether the executions have made
+//! progress:
 //!
-//! - A thread that sleeps in the kernel until another one wakes it, and does so for [`BLOCKED`]
-//!   seconds, is [taken out](crate::runtime::interrupt), and the check fails with the place.
-//! - A thread that runs, or waits for something else, may be computing. After [`SLOW`] seconds the
-//!   standard error says which thread it is and where it was seen last; after a
-//!   [limit](crate::Check::max_turn) the process ends with a report, since code that runs cannot be
-//!   left in the middle.
+//! - A thread that has been blocked in the kernel for [`BLOCKED`] seconds is
+//!   [interrupted](crate::runtime::interrupt), and the check fails with the place.
+//! - A thread that runs, or waits for something else, may be computing. After [`SLOW`] seconds a
+//!   message on the standard error names the thread and its last operation; after a
+//!   [limit](crate::Check::max_turn) the process ends with a report, since running code cannot be
+//!   abandoned.
 //!
-//! One OS thread watches all checks of the process: to start one for each would cost more than many
-//! a check. It ends when there is no check to watch, and the next check starts another.
+//! One OS thread watches all checks of the process: starting one per check would cost more than
+//! many checks do. It ends when there is no check left, and the next check starts another.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::runtime::interrupt::{self, OsThread};
 use crate::stderr::{end_process, say};
 
-/// How often it looks.
+/// The interval between two observations.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// After how many seconds a thread that sleeps is taken out.
+/// The number of seconds after which a blocked thread is interrupted.
 pub(crate) const BLOCKED: u32 = 3;
 
-/// After how many seconds it says that a thread runs.
+/// The number of seconds after which a message names a thread that is still running.
 const SLOW: u32 = 4;
 
-/// What one worker shows of the execution that it makes.
+/// The number of seconds after which the process ends if a thread is running in a check that has
+/// failed already: the rest of its execution, which may wait for an interrupted thread.
+const FAILED: u32 = 5;
+
+/// The progress of one worker's execution, visible to the watchdog.
 ///
-/// A sequence lock: `turns` is odd while a thread runs, and what else is read counts only if
-/// `turns` was the same before and after.
+/// A sequence lock: `turns` is odd while a thread runs, and the other fields are valid only if
+/// `turns` was the same before and after reading them.
 #[derive(Debug, Default)]
-pub(crate) struct Pulse {
-    /// It grows with the beginning and with the end of every turn of a thread.
+pub(crate) struct Heartbeat {
+    /// Incremented at the beginning and at the end of every turn of a thread.
     turns: AtomicU64,
     slot: AtomicUsize,
     /// The last operation of the thread.
     site: AtomicPtr<Site<'static>>,
-    /// The names of threads by their slots, as they were given last: a slot has the same name in
-    /// every execution.
+    /// The names of threads by their slots, as assigned last: a slot has the same name in every
+    /// execution.
     names: Mutex<Vec<String>>,
     /// The OS thread that makes the execution.
     pub(crate) os: OsThread,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// The number of the turn.
     pub(crate) fn turn(&self) -> u64 {
         self.turns.load(Relaxed)
@@ -73,7 +77,7 @@ impl Pulse {
         self.turns.store(self.turns.load(Relaxed) + 1, Relaxed);
     }
 
-    /// A slot has this name from now on.
+    /// Sets the name of a slot.
     pub(crate) fn name(&self, slot: usize, name: &str) {
         let mut names = lock(&self.names);
         if names.len() <= slot {
@@ -82,8 +86,8 @@ impl Pulse {
         name.clone_into(&mut names[slot]);
     }
 
-    /// The number of the turn, and a message about it; `None` if no thread runs.
-    fn look(&self) -> Option<(u64, String)> {
+    /// The number of the current turn and a message about it; `None` if no thread runs.
+    fn observe(&self) -> Option<(u64, String)> {
         let turn = self.turns.load(Acquire);
         let (slot, site) = (self.slot.load(Relaxed), self.site.load(Relaxed));
         fence(Acquire);
@@ -112,104 +116,114 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When the watchdog does something about a thread.
+/// When the watchdog acts on a thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// Threads may block in what is not controlled.
+pub(crate) struct Timeouts {
+    /// Whether threads may block in uncontrolled code.
     pub(crate) allow_uncontrolled: bool,
-    /// The longest turn.
+    /// The longest allowed turn.
     pub(crate) max_turn: Duration,
 }
 
-/// What is watched of a check: a pulse for every worker.
+/// A watched check: one heartbeat for every worker.
 #[derive(Debug)]
-pub(crate) struct Pulses {
-    pulses: Mutex<Vec<Arc<Pulse>>>,
-    seen: Mutex<Vec<Seen>>,
-    patience: Patience,
+pub(crate) struct WatchedCheck {
+    heartbeats: Mutex<Vec<Arc<Heartbeat>>>,
+    seen: Mutex<Vec<Observation>>,
+    timeouts: Timeouts,
+    /// Why the check fails, if it is known to.
+    failed: OnceLock<String>,
 }
 
-/// A thread that ran at the last look.
+/// A thread that was running at the last observation.
 #[derive(Debug)]
-struct Seen {
-    pulse: Arc<Pulse>,
+struct Observation {
+    heartbeat: Arc<Heartbeat>,
     /// The number of its turn.
     turn: u64,
-    /// At how many looks it has been the same turn.
-    looks: u32,
-    /// At how many of them the OS thread was in the same sleep, and how often it had gone to sleep.
+    /// The number of observations of the same turn.
+    observations: u32,
+    /// The number of these at which the OS thread was in the same sleep, and its count of context
+    /// switches then.
     asleep: u32,
     sleeps: Option<u64>,
 }
 
-/// What to do about a thread.
+/// The reaction to a thread.
 #[derive(Debug, PartialEq, Eq)]
-enum Deed {
+enum Reaction {
     Nothing,
-    /// To say that it runs.
-    Say,
-    /// To take it out.
-    TakeOut,
-    /// To end the process.
-    End,
+    /// Print that it is still running.
+    Warn,
+    /// Interrupt it.
+    Interrupt,
+    /// End the process.
+    EndProcess,
 }
 
-impl Patience {
-    fn decide(&self, seen: &Seen) -> Deed {
+impl Timeouts {
+    fn decide(&self, seen: &Observation, has_failed: bool) -> Reaction {
         let longest = u32::try_from(self.max_turn.as_secs()).unwrap_or(u32::MAX).max(1);
+        let longest = if has_failed { longest.min(FAILED) } else { longest };
         match seen {
-            seen if seen.asleep == BLOCKED && !self.allow_uncontrolled => Deed::TakeOut,
-            seen if seen.looks >= longest && !self.allow_uncontrolled => Deed::End,
-            seen if seen.looks == SLOW => Deed::Say,
-            _ => Deed::Nothing,
+            seen if seen.asleep == BLOCKED && !self.allow_uncontrolled => Reaction::Interrupt,
+            seen if seen.observations >= longest && !self.allow_uncontrolled => {
+                Reaction::EndProcess
+            }
+            seen if seen.observations == SLOW => Reaction::Warn,
+            _ => Reaction::Nothing,
         }
     }
 }
 
-impl Pulses {
-    pub(crate) fn new(patience: Patience) -> Pulses {
-        Pulses { pulses: Mutex::default(), seen: Mutex::default(), patience }
+impl WatchedCheck {
+    pub(crate) fn new(timeouts: Timeouts) -> WatchedCheck {
+        let (heartbeats, seen) = (Mutex::default(), Mutex::default());
+        WatchedCheck { heartbeats, seen, timeouts, failed: OnceLock::new() }
     }
 
-    /// One more.
-    pub(crate) fn begin(&self) -> Arc<Pulse> {
-        let pulse = Arc::new(Pulse::default());
-        lock(&self.pulses).push(pulse.clone());
-        pulse
+    /// The check fails, whatever the rest of its execution does.
+    pub(crate) fn fail(&self, why: &str) {
+        let _ = self.failed.set(why.to_owned());
     }
 
-    /// One less.
-    pub(crate) fn end(&self, pulse: &Arc<Pulse>) {
-        lock(&self.pulses).retain(|other| !Arc::ptr_eq(other, pulse));
+    /// Adds a worker.
+    pub(crate) fn begin(&self) -> Arc<Heartbeat> {
+        let heartbeat = Arc::new(Heartbeat::default());
+        lock(&self.heartbeats).push(heartbeat.clone());
+        heartbeat
     }
 
-    /// Looks at all threads that run, and does something about those that have for too long.
-    fn look(&self) {
+    /// Removes a worker.
+    pub(crate) fn end(&self, heartbeat: &Arc<Heartbeat>) {
+        lock(&self.heartbeats).retain(|other| !Arc::ptr_eq(other, heartbeat));
+    }
+
+    /// Observes all running threads, and acts on those that have been running for too long.
+    fn observe(&self) {
         let mut seen = lock(&self.seen);
-        let pulses = lock(&self.pulses).clone();
+        let heartbeats = lock(&self.heartbeats).clone();
         let mut now = Vec::new();
-        for pulse in pulses {
-            let Some((turn, words)) = pulse.look() else { continue };
-            let sleeps = pulse.os.sleeps();
-            let known =
-                seen.iter().find(|known| Arc::ptr_eq(&known.pulse, &pulse) && known.turn == turn);
-            let looks = known.map_or(0, |known| known.looks + 1);
+        for heartbeat in heartbeats {
+            let Some((turn, words)) = heartbeat.observe() else { continue };
+            let sleeps = heartbeat.os.sleeps();
+            let known = seen
+                .iter()
+                .find(|known| Arc::ptr_eq(&known.heartbeat, &heartbeat) && known.turn == turn);
+            let observations = known.map_or(0, |known| known.observations + 1);
             let same_sleep = known.filter(|known| sleeps.is_some() && known.sleeps == sleeps);
             let asleep = same_sleep.map_or(0, |known| known.asleep + 1);
-            let found = Seen { pulse, turn, looks, asleep, sleeps };
-            match self.patience.decide(&found) {
-                Deed::Nothing => {}
-                Deed::Say => say(&format!(
-                    "{words}, for {SLOW} seconds. If it waits for something that is not controlled here, use what preempt has instead. If it loops without \
-                     an operation, nobody else can run meanwhile. If it computes, this is no error"
+            let found = Observation { heartbeat, turn, observations, asleep, sleeps };
+            match self.timeouts.decide(&found, self.failed.get().is_some()) {
+                Reaction::Nothing => {}
+                Reaction::Warn => say(&format!(
+                    "{words}, for {SLOW} seconds. If it waits for synchronisation that is not \
+                     controlled, use the types of preempt instead. If it loops without an \
+                     operation, no other thread can run meanwhile. If it computes, this is not \
+                     an error"
                 )),
-                Deed::TakeOut => interrupt::send(&found.pulse, turn),
-                Deed::End => end_process(&format!(
-                    "{words}, for {} seconds, and the test cannot be ended without the process. It waits for something that is not controlled here, or \
-                         loops without an operation: use what preempt has instead. If it only computes, `Check::max_turn` or PREEMPT_MAX_TURN=seconds gives it \
-                         more time",
-                    self.patience.max_turn.as_secs()
-                )),
+                Reaction::Interrupt => interrupt::send(&found.heartbeat, turn),
+                Reaction::EndProcess => end_process(&self.last_words(&found, &words)),
             }
             now.push(found);
         }
@@ -217,9 +231,32 @@ impl Pulses {
     }
 }
 
-/// All checks that are watched, and whether there is a thread that does it.
+impl WatchedCheck {
+    /// The message about a thread that runs for too long, before the process ends.
+    fn last_words(&self, found: &Observation, words: &str) -> String {
+        if let Some(failed) = self.failed.get() {
+            return format!(
+                "{failed}. The rest of the test does not end without it, so that the process has \
+                 to end"
+            );
+        }
+        let seen = interrupt::observe(&found.heartbeat, found.turn)
+            .map(|backtrace| interrupt::blocked(&backtrace.to_string()).words(None))
+            .filter(|place| !place.is_empty())
+            .map_or_else(String::new, |place| format!(". It is{place}"));
+        format!(
+            "{words}, for {} seconds, and the test cannot be ended without the process{seen}. It \
+             waits for synchronisation that is not controlled, or loops without an operation: use \
+             the types of preempt instead. If it only computes, `Check::max_turn` or \
+             PREEMPT_MAX_TURN=seconds gives it more time",
+            self.timeouts.max_turn.as_secs()
+        )
+    }
+}
+
+/// All watched checks, and whether the watchdog thread is running.
 struct Watched {
-    checks: Vec<Arc<Pulses>>,
+    checks: Vec<Arc<WatchedCheck>>,
     running: bool,
 }
 
@@ -227,18 +264,18 @@ static WATCHED: Mutex<Watched> = Mutex::new(Watched { checks: Vec::new(), runnin
 
 /// Watches one check, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watchdog(Arc<Pulses>);
+pub(crate) struct Watchdog(Arc<WatchedCheck>);
 
 impl Watchdog {
-    pub(crate) fn new(pulses: Arc<Pulses>) -> Watchdog {
+    pub(crate) fn new(heartbeats: Arc<WatchedCheck>) -> Watchdog {
         let mut watched = lock(&WATCHED);
-        watched.checks.push(pulses.clone());
+        watched.checks.push(heartbeats.clone());
         if !watched.running {
-            // Without it a check works as well.
+            // If the thread cannot be started, the check runs without a watchdog.
             watched.running =
                 std::thread::Builder::new().name("preempt watchdog".into()).spawn(watch).is_ok();
         }
-        Watchdog(pulses)
+        Watchdog(heartbeats)
     }
 }
 
@@ -252,7 +289,7 @@ fn watch() {
         if checks.is_empty() {
             return;
         }
-        checks.iter().for_each(|check| check.look());
+        checks.iter().for_each(|check| check.observe());
         drop(checks);
         std::thread::sleep(INTERVAL);
     }
@@ -270,21 +307,21 @@ mod tests {
 
     #[test]
     fn it_says_who_is_stuck_and_where() {
-        let pulse = Pulse::default();
-        assert_eq!(pulse.look(), None);
-        pulse.name(2, "reader");
-        pulse.begin(2, Some(Site::caller()));
-        let (turn, text) = pulse.look().expect("a thread runs");
+        let heartbeat = Heartbeat::default();
+        assert_eq!(heartbeat.observe(), None);
+        heartbeat.name(2, "reader");
+        heartbeat.begin(2, Some(Site::caller()));
+        let (turn, text) = heartbeat.observe().expect("a thread runs");
         assert!(
             text.contains("the thread reader of a test") && text.contains("its last was at "),
             "{text}"
         );
         assert!(text.contains("watchdog.rs:"), "{text}");
-        assert_eq!(pulse.look().map(|(again, _)| again), Some(turn));
-        pulse.end();
-        assert_eq!(pulse.look(), None);
-        pulse.begin(0, None);
-        let (_, text) = pulse.look().expect("a thread runs");
+        assert_eq!(heartbeat.observe().map(|(again, _)| again), Some(turn));
+        heartbeat.end();
+        assert_eq!(heartbeat.observe(), None);
+        heartbeat.begin(0, None);
+        let (_, text) = heartbeat.observe().expect("a thread runs");
         assert!(
             text.contains("the thread main of") && text.contains("it has made none yet"),
             "{text}"
@@ -293,16 +330,25 @@ mod tests {
 
     #[test]
     fn it_ends_what_sleeps_and_warns_of_what_runs() {
-        let patience = Patience { allow_uncontrolled: false, max_turn: Duration::from_secs(9) };
-        let lax = Patience { allow_uncontrolled: true, ..patience };
-        let seen =
-            |looks, asleep| Seen { pulse: Arc::default(), turn: 1, looks, asleep, sleeps: None };
-        let deeds = |patience: Patience, asleep: fn(u32) -> u32| {
-            let deeds = (0..11).map(|looks| patience.decide(&seen(looks, asleep(looks))));
-            deeds.filter(|deed| *deed != Deed::Nothing).collect::<Vec<_>>()
+        let timeouts = Timeouts { allow_uncontrolled: false, max_turn: Duration::from_secs(9) };
+        let lax = Timeouts { allow_uncontrolled: true, ..timeouts };
+        let seen = |observations, asleep| Observation {
+            heartbeat: Arc::default(),
+            turn: 1,
+            observations,
+            asleep,
+            sleeps: None,
         };
-        assert_eq!(deeds(patience, |_| 0), [Deed::Say, Deed::End, Deed::End]);
-        assert_eq!(deeds(patience, |looks| looks)[0], Deed::TakeOut);
-        assert_eq!(deeds(lax, |looks| looks), [Deed::Say]);
+        let reactions = |timeouts: Timeouts, asleep: fn(u32) -> u32| {
+            let reactions = (0..11).map(|at| timeouts.decide(&seen(at, asleep(at)), false));
+            reactions.filter(|deed| *deed != Reaction::Nothing).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            reactions(timeouts, |_| 0),
+            [Reaction::Warn, Reaction::EndProcess, Reaction::EndProcess]
+        );
+        assert_eq!(reactions(timeouts, |observations| observations)[0], Reaction::Interrupt);
+        assert_eq!(reactions(lax, |observations| observations), [Reaction::Warn]);
+        assert_eq!(timeouts.decide(&seen(FAILED, 0), true), Reaction::EndProcess);
     }
 }

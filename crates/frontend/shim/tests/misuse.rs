@@ -49,10 +49,103 @@ fn output(name: &str) -> (Output, String) {
     (output, text)
 }
 
+/// A check of a body that starts threads of std: what they use is looked at, not that they are
+/// started.
+fn lenient() -> Check {
+    Check::new().allow_uncontrolled()
+}
+
+/// Starts a thread and waits for it, as a library may do.
+#[inline(never)]
+fn starts() -> u32 {
+    std::thread::spawn(|| 7).join().unwrap()
+}
+
+/// Where code of a check starts a thread, the check fails, whatever the thread does.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_thread_that_uses_nothing_of_the_check_is_noticed_where_it_starts() {
+    #[track_caller]
+    fn refused(by: &str, body: impl Fn() + Sync + std::panic::RefUnwindSafe) {
+        let why = Check::new().try_run(body).expect_err("it is refused").to_string();
+        assert!(why.contains(&format!("{by} starts a thread at ")), "{why}");
+        assert!(why.contains("tests/misuse.rs:") && why.contains("of std/src/thread"), "{why}");
+        assert!(why.contains("`preempt::thread`") && why.contains("allow_uncontrolled"), "{why}");
+    }
+    refused("main", || assert_eq!(starts(), 7));
+    refused("main", || std::thread::scope(|scope| drop(scope.spawn(|| ()))));
+    refused("main", || drop(std::thread::Builder::new().spawn(|| ()).unwrap()));
+    // In one of two schedules, among threads that share what is controlled.
+    refused("t1", || {
+        let n = Arc::new(AtomicUsize::new(0));
+        let t = thread::spawn({
+            let n = n.clone();
+            move || {
+                if n.load(SeqCst) == 1 {
+                    starts();
+                }
+            }
+        });
+        n.store(1, SeqCst);
+        t.join().unwrap();
+    });
+    // In a destructor, after a panic that fails the check by itself.
+    struct Starts;
+    impl Drop for Starts {
+        fn drop(&mut self) {
+            starts();
+        }
+    }
+    refused("t1", || {
+        let t = thread::spawn(|| {
+            let _starts = Starts;
+            std::panic::resume_unwind(Box::new("given up"));
+        });
+        let _ = t.join();
+    });
+    preempt::lazy_static! { static ref KEPT: Starts = Starts; }
+    refused("main", || assert_eq!(size_of_val(&*KEPT), 0));
+    // Whoever accepts it gets the result.
+    let outcome = lenient().run(|| assert_eq!(starts(), 7));
+    assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+}
+
+/// Threads that others start at the same time are not the check's.
+#[test]
+fn threads_that_others_start_meanwhile_are_nobodys_affair() {
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            let mut started = 0;
+            while !over.load(SeqCst) {
+                started += starts();
+            }
+            started
+        });
+        for _ in 0..200 {
+            check(|| {
+                let n = Arc::new(AtomicUsize::new(0));
+                let t = thread::spawn({
+                    let n = n.clone();
+                    move || n.fetch_add(1, SeqCst)
+                });
+                n.fetch_add(1, SeqCst);
+                t.join().unwrap();
+            });
+        }
+        // Workers and the watchdog are threads of std as well.
+        Check::new().jobs(2).check(|| {
+            thread::spawn(|| AtomicUsize::new(0).load(SeqCst)).join().unwrap();
+        });
+        over.store(true, SeqCst);
+        assert!(others.join().unwrap() > 0);
+    });
+}
+
 #[test]
 fn a_thread_of_std_is_told_that_it_is_a_stranger() {
     let text = text(|| {
-        check(|| {
+        lenient().check(|| {
             let n = Arc::new(AtomicUsize::new(0));
             n.load(SeqCst);
             let stranger = std::thread::spawn({
@@ -74,7 +167,7 @@ fn a_thread_of_std_is_told_that_it_is_a_stranger() {
 fn every_mirror_knows_strangers() {
     fn tried(use_it: impl Fn(&Shared) + Send + Sync + Copy + 'static) {
         let text = text(|| {
-            check(|| {
+            lenient().check(|| {
                 let shared = Arc::new(Shared::default());
                 shared.touch();
                 // Not ours: the `Arc` itself is to be no stranger's affair here.
@@ -291,12 +384,11 @@ fn types_of_std_that_are_left_in_a_test_are_refused() {
         racy.contains("`std::sync::atomic::AtomicUsize` at crates/frontend/shim/tests/misuse.rs:"),
         "{racy}"
     );
-    let threads = text(|| check(|| std::thread::spawn(|| ()).join().unwrap()));
-    assert!(
-        threads.contains("`std::thread::spawn`") && threads.contains("one schedule only"),
-        "{threads}"
-    );
-    Check::new().allow_uncontrolled().check(|| std::thread::spawn(|| ()).join().unwrap());
+    let lock = text(|| check(|| drop((std::sync::Mutex::new(0), thread::spawn(|| ())))));
+    assert!(lock.contains("`std::sync::Mutex`") && lock.contains("one schedule only"), "{lock}");
+    lenient().check(|| drop((std::sync::Mutex::new(0), thread::spawn(|| ()))));
+    // One thread shares nothing.
+    check(|| *std::sync::Mutex::new(0).lock().unwrap() += 1);
     // Outside of the body they are nobody's affair, and threads need not share anything.
     let runs = std::sync::Mutex::new(0);
     check(|| {
@@ -311,7 +403,7 @@ fn a_stranger_is_noticed_whoever_comes_first() {
     let wait = |gate: &std::sync::atomic::AtomicBool| while !gate.load(SeqCst) {};
     for stranger_first in [true, false] {
         let text = text(|| {
-            check(move || {
+            lenient().check(move || {
                 let n = Arc::new(AtomicUsize::new(0));
                 let gate = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(stranger_first));
                 let address = Arc::as_ptr(&n).expose_provenance();
@@ -444,10 +536,34 @@ fn a_loop_without_an_operation_ends_the_process_with_a_report() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(101), "{text}");
     assert!(
-        text.contains("preempt: the thread main of a test has not come to its next operation; its last was at "),
+        text.contains(
+            "preempt: the thread main of a test has not come to its next operation; its \
+                       last was at "
+        ),
         "{text}"
     );
     assert!(text.contains("misuse.rs:") && text.contains("PREEMPT_MAX_TURN"), "{text}");
+    #[cfg(target_os = "linux")]
+    assert!(text.contains(". It is at ") && text.matches("misuse.rs:").count() == 2, "{text}");
+}
+
+/// The sender waits, without sleeping, for the receiver that was taken out.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rendezvous_channel_of_std_ends_the_process_with_the_place_where_it_blocks() {
+    let name = "a_rendezvous_channel_of_std_ends_the_process_with_the_place_where_it_blocks";
+    if is_child(name) {
+        return check(|| {
+            let (sender, receiver) = std::sync::mpsc::sync_channel(0);
+            let t = thread::spawn(move || sender.send(1).unwrap());
+            assert_eq!(receiver.recv(), Ok(1));
+            t.join().unwrap();
+        });
+    }
+    let (output, text) = output(name);
+    assert_eq!(output.status.code(), Some(101), "{text}");
+    assert!(text.contains("the thread main blocks at ") && text.contains("misuse.rs:"), "{text}");
+    assert!(text.contains("the process has to end"), "{text}");
 }
 
 #[test]

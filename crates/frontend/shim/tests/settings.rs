@@ -120,8 +120,8 @@ fn what_can_never_be_is_refused_with_its_reason() {
     };
     assert_eq!(
         why(Check::new().order(Order::BreadthFirst)),
-        "`Order::BreadthFirst` cannot search real code: it compares states, and the states of \
-         real code cannot be compared; use `Order::Icb`, `Order::Executions` or `Reduction::Optimal`"
+        "`Order::BreadthFirst` cannot search real code: it compares states, and the states of real \
+         code cannot be compared; use `Order::Icb`, `Order::Executions` or `Reduction::Optimal`"
     );
     assert!(why(Check::new().order(Order::Icb { cache: Cache::State })).contains("`Cache::Hb`"));
     assert!(

@@ -17,7 +17,7 @@ use preempt_machine::Machine;
 use preempt_system::FailureKind;
 
 use self::plans::{Expected, label, plans};
-use crate::executions;
+use crate::executions::{self, Most, Unknown};
 use crate::graph;
 use crate::model::Model;
 use crate::run::{Failure, Kind};
@@ -45,11 +45,20 @@ impl fmt::Display for Disagreement {
     }
 }
 
+/// The extent of a comparison.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// The searches that were compared.
+    pub plans: Vec<Plan>,
+    /// Why there is none over executions, if so.
+    pub without_executions: Option<Unknown>,
+}
+
 /// The result of a comparison.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// The product and the reference agree; these searches were compared.
-    Agree(Vec<Plan>),
+    /// The product and the reference agree.
+    Agree(Compared),
     /// The program is too large for brute force.
     TooLarge,
     /// The product rejects the program with this message.
@@ -61,8 +70,8 @@ pub enum Verdict {
 /// Programs with more states than this are too large for brute force.
 pub const MOST_STATES: usize = 3_000;
 
-/// Searches over executions are compared only on programs with at most this many executions.
-pub const MOST_EXECUTIONS: u64 = 1_000;
+/// Searches over executions are compared only on programs with executions within these limits.
+pub const MOST_EXECUTIONS: Most = Most { executions: 1_000, steps: 40_000 };
 
 /// The plans to compare on a program.
 #[derive(Clone, Copy, Debug)]
@@ -114,13 +123,15 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
     let (file, _) = parse(&source);
     let model = Model::new(&file, &source);
     let Ok(graph) = graph::explore(&model, MOST_STATES) else { return Verdict::TooLarge };
-    let executions = if graph.cyclic { None } else { executions::all(&model, MOST_EXECUTIONS) };
+    let executions =
+        if graph.cyclic { Err(Unknown::Endless) } else { executions::all(&model, MOST_EXECUTIONS) };
+    let without_executions = executions.as_ref().err().copied();
     let fails = graph.failures.keys().any(|failure| failure.kind == Kind::Runtime);
     let heap = text.contains("new ");
     let traces = !fails && !heap;
-    let expected = Expected { graph, executions, traces, heap };
+    let expected = Expected { graph, executions: executions.ok(), traces, heap };
     match searches(&machine, &expected, selection) {
-        Ok(compared) => Verdict::Agree(compared),
+        Ok(plans) => Verdict::Agree(Compared { plans, without_executions }),
         Err(disagreement) => Verdict::Disagree(disagreement),
     }
 }

@@ -61,7 +61,7 @@ pub fn plans() -> Vec<Plan> {
         Reduction::Transactions,
         Reduction::TransactionsCycle,
     ];
-    let stores = [StoreKind::Exact, StoreKind::Tree, StoreKind::Fingerprint];
+    let stores = [StoreKind::Exact, StoreKind::Tree, StoreKind::Sorted, StoreKind::Fingerprint];
     let mut plans = Vec::new();
     for &order in &orders {
         for reduction in reductions {
@@ -281,14 +281,28 @@ impl Check<'_> {
         if !traces {
             return Ok(());
         }
-        let once =
-            matches!(plan.reduction, Reduction::Sleep | Reduction::Source | Reduction::Optimal);
+        let once = matches!(
+            plan.reduction,
+            Reduction::Sleep
+                | Reduction::Source
+                | Reduction::Optimal
+                | Reduction::CbPor
+                | Reduction::CbPorStates
+        );
         if once {
             self.same(
                 "executions, one for each trace",
                 &all.traces_within(bound),
                 &tally.executions,
             )?;
+        }
+        if matches!(plan.reduction, Reduction::Sleep | Reduction::CbPorStates) {
+            // Each of them takes one step to every happens-before graph but the empty one.
+            let steps = Some(tally.steps + 1);
+            self.same("happens-before graphs, one for each step", &steps, &tally.graphs)?;
+        }
+        if plan.reduction == Reduction::Optimal {
+            self.same("abandoned executions", &0, &tally.pruned)?;
         }
         // A cache of states merges executions of different traces.
         if plan.order != (Order::Icb { cache: Cache::State }) {

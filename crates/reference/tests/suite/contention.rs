@@ -2,7 +2,7 @@
 //! all plans. Random programs seldom have three threads that want the same lock, and each of them
 //! is compared with few plans.
 
-use preempt_reference::compare::{Selection, Verdict, compare};
+use preempt_reference::compare::{Compared, Selection, Verdict, compare};
 
 /// A description of each program, and its text.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -69,6 +69,13 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread v { await y == 0; x = 3; }",
     ),
     (
+        "a race whose reversal takes several steps of another thread",
+        "var x = 0; var y = 0; var z = 0;
+        thread t { x = 1; }
+        thread u { if y == 0 { z = 1; } assert x != 9; }
+        thread v { y = 1; if z == 0 { x = 2; } }",
+    ),
+    (
         "two locks are taken in two orders",
         "mutex a; mutex b; var x = 0;
         thread t { a.lock(); b.lock(); x = 1; b.unlock(); a.unlock(); }
@@ -99,7 +106,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 fn all_plans_agree_with_the_reference() {
     for (what, text) in PROGRAMS {
         match compare(text, Selection::All) {
-            Verdict::Agree(plans) => {
+            Verdict::Agree(Compared { plans, .. }) => {
                 assert!(plans.len() > 100, "{what}: only {} searches", plans.len())
             }
             other => panic!("{what}: {other:?}\n{text}"),

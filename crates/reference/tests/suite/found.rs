@@ -1,6 +1,6 @@
 //! Regression tests: shrunk programs on which a search and the reference once disagreed.
 
-use preempt_reference::compare::{Selection, Verdict, compare};
+use preempt_reference::compare::{Compared, Selection, Verdict, compare};
 
 /// A description of the bug, and the program.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -107,13 +107,29 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread t { atomic { a[i] = 1; a[i + 1] = 2; } }
         thread u { i = 0; assert a[i] == 0, \"U\"; }",
     ),
+    (
+        "the reference took a step for endless that spawns a thread whose first step is endless",
+        "var x = 1; fn f() -> bool { while true { } return x == 0; }
+        thread t { var h = spawn f(); }",
+    ),
+    (
+        "the reference distinguished ends of a thread by locals that only one of them has declared",
+        "thread t(i in 0..2) { choose { } or { return; } var l: [int; 2]; yield; }",
+    ),
+    (
+        "dpor-fg: of the races of a step with several accesses only the last was reversed",
+        "var a: [int; 2]; var y = 1;
+        thread t { assert a[0] == 0, \"T\"; }
+        thread u { y = 0; }
+        thread v { atomic { a[y] = 1; } }",
+    ),
 ];
 
 #[test]
 fn they_agree_now() {
     for (wrong, text) in PROGRAMS {
         match compare(text, Selection::All) {
-            Verdict::Agree(plans) => {
+            Verdict::Agree(Compared { plans, .. }) => {
                 assert!(plans.len() > 100, "{wrong}: only {} searches", plans.len())
             }
             other => panic!("{wrong}: {other:?}\n{text}"),

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use preempt_reference::compare::{Selection, Verdict, compare};
+use preempt_reference::compare::{Compared, Selection, Verdict, compare};
 
 /// What the program exercises, and its text.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -82,6 +82,13 @@ const PROGRAMS: &[(&str, &str)] = &[
         "var x = 0; var y = 0;
          thread t { atomic { choose { x = 1; choose { y = 1; } or { x = 2; } } or { skip; } } }
          thread u { atomic { assert !(x == 1 && y == 1), \"both\"; } x = 0; }",
+    ),
+    (
+        "alternatives whose locations depend on a step that a reversal puts before them",
+        "var x = 0; var y = 0; var z = 0;
+         thread t { atomic { choose { skip; } or { if x == 1 { y = 1; } else { z = 1; } } }
+                    assert y != 5; }
+         thread u { x = 1; y = 3; } thread v { y = 2; x = 2; }",
     ),
     (
         "a choice of which thread is spawned",
@@ -246,6 +253,34 @@ const PROGRAMS: &[(&str, &str)] = &[
         "steps statement; var x = 0; var y = 0;
          thread t { x = y + 1; y = x + x; } thread u { y = x + 1; assert x + y != 3, \"three\"; }",
     ),
+    // Constructs that the random generator does not produce.
+    (
+        "a barrier for three threads",
+        "barrier(3) b; var x = 0;
+         thread t(i in 0..3) { b.wait(); if i == 0 { x = 1; } else { assert x == 0, \"late\"; } }",
+    ),
+    (
+        "a barrier for one thread",
+        "barrier(1) b; var x = 0;
+         thread t { x = 1; b.wait(); b.wait(); x = 0; } thread u { assert x == 0, \"between\"; }",
+    ),
+    (
+        "a thread with two parameters",
+        "var x: [0..4; 2];
+         thread t(i in 0..2, j in 0..2) { x[i] = j; assert i == 0 || x[0] < 1, \"one\"; }",
+    ),
+    (
+        "a pointer to a pointer",
+        "record Cell { value: int } var p: *Cell; var q: **Cell;
+         init { p = new Cell { value: 1 }; q = &p; }
+         thread t { *q = new Cell { value: 2 }; } thread u { assert (*q).value == 1, \"changed\"; }",
+    ),
+    (
+        "joins of threads that a spawned thread has spawned",
+        "var inner: thread; var x = 0; fn leaf() { x += 1; } fn branch() { inner = spawn leaf(); }
+         thread main { var b = spawn branch(); join b; if inner != null { join inner; }
+           assert x == 0, \"ran\"; }",
+    ),
 ];
 
 #[test]
@@ -253,7 +288,7 @@ fn every_search_agrees_with_the_reference() {
     let (mut searches, mut labels) = (0, BTreeSet::new());
     for (kind, text) in PROGRAMS {
         match compare(text, Selection::All) {
-            Verdict::Agree(plans) => {
+            Verdict::Agree(Compared { plans, .. }) => {
                 assert!(plans.len() > 10, "{kind}: only {} searches were compared", plans.len());
                 searches += plans.len();
                 labels.extend(

@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one binary: linking many binaries takes longer than
 //! running the tests.
 
+mod checkpoints;
 mod contention;
 mod examples;
 mod found;

@@ -63,7 +63,7 @@ impl Page<'_> {
         let mut page =
             String::with_capacity(TEMPLATE.len() + STYLE.len() + data.len() + scripts.len());
         let mut rest = TEMPLATE;
-        // One after the other: what was put in is not looked at again.
+        // One after the other: inserted text is not scanned again.
         while let Some((name, part)) = parts.pop() {
             let mark = format!("{{{{{name}}}}}");
             let (before, after) =
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(hostile.matches(&scripts).count(), 1, "what was put in is not filled in again");
         let data = data(&hostile);
         let execution = &data["executions"][0];
-        for told in [
+        for text in [
             &data["subject"],
             &data["sources"][0]["text"],
             &execution["threads"][0],
@@ -260,7 +260,7 @@ mod tests {
             &execution["changes"][0][0][1],
             &execution["message"],
         ] {
-            assert_eq!(told, HOSTILE, "the text is the same as it was");
+            assert_eq!(text, HOSTILE, "the text is the same as it was");
         }
     }
 

@@ -13,13 +13,13 @@ const HEIGHT: f64 = 440.0;
 const CHARACTER: f64 = 6.8;
 /// A line of the legend, and of the notes.
 const LINE: f64 = 18.0;
-/// What stands before a name in the legend.
+/// The sample before a name in the legend.
 const SAMPLE: f64 = 34.0;
 /// Between two marks of one series, at least.
 const MARKS: f64 = 26.0;
 
 /// The colours of the series, on light and on dark ground. With the dashes and the marks below they
-/// can be told apart by people who see fewer colours, and on paper.
+/// can be distinguished by colour-blind readers, and on paper.
 const COLOURS: [(&str, &str); 6] = [
     ("#0063a6", "#6cb6f0"),
     ("#c04a00", "#ff9457"),
@@ -118,10 +118,14 @@ fn head(svg: &mut String, chart: &Chart, height: f64) {
     let title = escape(&chart.title);
     let _ = write!(
         svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n<style>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
+         aria-label=\"{title}\">\n<title>{title}</title>\n<style>\n"
     );
-    svg.push_str("text{font:12px system-ui,sans-serif}.title{font-size:15px;font-weight:600}.note{font-size:11px}\n");
+    svg.push_str(
+        "text{font:12px system-ui,sans-serif}.title{font-size:15px;font-weight:600}\
+         .note{font-size:11px}\n",
+    );
     svg.push_str(
         ".line{fill:none;stroke-width:2;stroke-linejoin:round}.minor{stroke-opacity:.45}\n",
     );
@@ -190,7 +194,8 @@ fn axes(svg: &mut String, chart: &Chart, inside: Frame, x: &Measure, y: &Measure
     let (width, height) = (right - left, bottom - top);
     let _ = writeln!(
         svg,
-        "<rect class=\"frame\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        "<rect class=\"frame\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+         height=\"{height:.1}\"/>"
     );
     let (middle, below) = ((left + right) / 2.0, bottom + 38.0);
     let label = escape(&chart.x.label);
@@ -201,7 +206,8 @@ fn axes(svg: &mut String, chart: &Chart, inside: Frame, x: &Measure, y: &Measure
     let (middle, label) = ((top + bottom) / 2.0, escape(&chart.y.label));
     let _ = writeln!(
         svg,
-        "<text transform=\"translate(16 {middle:.1})rotate(-90)\" text-anchor=\"middle\">{label}</text>"
+        "<text transform=\"translate(16 {middle:.1})rotate(-90)\" \
+         text-anchor=\"middle\">{label}</text>"
     );
 }
 
@@ -210,7 +216,8 @@ fn names_of(svg: &mut String, chart: &Chart, frame: Frame) {
     let (width, height) = (right - left, bottom - top);
     let _ = writeln!(
         svg,
-        "<rect class=\"legend\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"3\"/>"
+        "<rect class=\"legend\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+         height=\"{height:.1}\" rx=\"3\"/>"
     );
     for (number, series) in chart.series.iter().enumerate() {
         let y = top + 4.0 + LINE * (number as f64 + 0.5);

@@ -12,7 +12,7 @@ pub(super) struct Frame {
 /// A place on the picture.
 pub(super) type Place = (f64, f64);
 
-/// Between the legend and what it stands in.
+/// The distance between the legend and its frame.
 const GAP: f64 = 10.0;
 /// Around a line or a mark that the legend has to leave free.
 const CLEARANCE: f64 = 8.0;
@@ -54,8 +54,8 @@ fn passes(line: &[Place], frame: Frame) -> bool {
     }
 }
 
-/// Whether a straight line from one place to another has a point in a frame: what is left of it
-/// after the frame's four sides have each cut off what lies beyond them.
+/// Whether a straight line between two points crosses a frame: clips the line at the frame's four
+/// sides (Liang and Barsky) and tests whether anything remains.
 fn crosses(from: Place, to: Place, frame: Frame) -> bool {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let sides = [

@@ -1,7 +1,7 @@
 //! Line charts as SVG: data in, one self-contained picture out.
 //!
 //! The picture is the same for the same data on every machine. It needs nothing from outside,
-//! carries its own light and dark colours, and tells its series apart by colour, by dashes and by
+//! carries its own light and dark colours, and distinguishes its series by colour, by dashes and by
 //! the shapes of their marks, so that it can be read without colours, too.
 //!
 //! ```
@@ -144,7 +144,7 @@ impl Chart {
     }
 }
 
-/// `text` as it can stand in XML, inside an element and inside a quoted attribute.
+/// `text` escaped for XML, inside an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

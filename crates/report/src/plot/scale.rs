@@ -17,7 +17,7 @@ pub(super) struct Measure {
 /// A place on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// The number.
+    /// The value of the tick.
     pub(super) at: f64,
     /// As it is written; nothing for a line between two that have one.
     pub(super) label: Option<String>,
@@ -32,7 +32,7 @@ pub(super) enum Ends {
     Round,
 }
 
-/// About so many numbers are written on an axis.
+/// The approximate number of labels on an axis.
 const TICKS: f64 = 6.0;
 /// An axis with more decades has not all of them written.
 const DECADES: i32 = 8;
@@ -241,7 +241,7 @@ mod tests {
             Measure::of(Scale::Log, [0.0, -1.0, f64::NAN, 2.0, 50.0].into_iter(), Ends::Exact);
         assert_eq!((measure.from, measure.to), (2.0, 50.0));
         assert_eq!([0.0, -1.0, f64::NAN, f64::INFINITY].map(|n| measure.place(n)), [None; 4]);
-        // One number, or none, is an axis all the same.
+        // An axis with one number, or none, is still an axis.
         for scale in [Scale::Linear, Scale::Whole, Scale::Log] {
             for numbers in [&[][..], &[5.0]] {
                 let measure = Measure::of(scale, numbers.iter().copied(), Ends::Round);

@@ -9,8 +9,8 @@ use preempt_system::{
     Pending, Schedule, Site, Status, StepNarration, System, ThreadId, Use, VariableValue,
 };
 
-/// Two processes. Each reads a counter, writes it back plus one, and ends; the second one is started
-/// by the first step of the first. Schedules number them 5 and 3.
+/// Two processes. Each reads a counter, writes it back plus one, and ends; the second one is
+/// started by the first step of the first. Schedules number them 5 and 3.
 #[derive(Default)]
 struct Process {
     counter: i64,

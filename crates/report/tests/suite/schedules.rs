@@ -118,7 +118,8 @@ fn the_text_is_what_the_book_shows() {
             step(0, 0),
         ]),
     };
-    let text = "preempt schedule 1\nmodel philosophers.pre\nset N = 3\nfailure deadlock: no thread can move\n\
+    let text = "preempt schedule 1\nmodel philosophers.pre\nset N = 3\n\
+                failure deadlock: no thread can move\n\
                 0 phil(0): 2 | left.lock()\n1 phil(1): 1 ?2 1 | choose { … }\n0 phil(0): 1\n";
     assert_eq!(recorded.to_string(), text);
     assert_eq!(token::token(&recorded.schedule, &recorded.ending), "p1-mrd01203102000pkc");
@@ -174,7 +175,7 @@ fn what_is_wrong_is_said_with_its_line() {
     }
 }
 
-/// An edit above it moves a place, and is no other failure.
+/// An edit above a place moves it; the failure is still the same.
 #[test]
 fn a_description_names_no_places() {
     let of = |kind, message: &str| describe(&Failure { kind, message: message.into(), site: None });

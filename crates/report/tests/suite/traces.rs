@@ -255,7 +255,10 @@ fn an_execution_without_steps_has_an_end_too() {
 fn below_the_failure_stands_what_led_to_it() {
     let mut trace = lost_update();
     let site = Site { file: Arc::from("a.pre"), line: 8, column: 1 };
-    let message = "assertion failed: a long text that says what should have been and what is there instead of it, in many words, on several lines of this size".into();
+    let message =
+        "assertion failed: a long text that says what should have been and what is there \
+                   instead of it, in many words, on several lines of this size"
+            .into();
     trace.failure = Some(Failure { kind: FailureKind::Assertion, message, site: Some(site) });
     let origin = |variable: &str, value: Option<&str>, read, written| Origin {
         variable: variable.to_owned(),

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Memory, MemoryModel};
+use smallvec::smallvec;
+
+use super::{Alternatives, Memory, MemoryAccess, MemoryModel};
+use crate::sync_clocks::SyncClocks;
 use crate::thread::ThreadId;
 
-/// Sequentially consistent memory. A load has one candidate, the newest store, and orderings and
-/// fences have no effect.
+/// Sequentially consistent memory. A load reads the newest store, and orderings and fences have no
+/// effect.
 #[derive(Clone, Debug, Default)]
 pub struct Sc {
     values: Vec<Option<u64>>,
@@ -42,42 +45,63 @@ impl Memory for Sc {
     }
 
     #[inline]
-    fn candidates(&self, _thread: ThreadId, _location: u32, _order: Ordering) -> u32 {
-        1
+    fn alternatives(
+        &self,
+        _clocks: &SyncClocks,
+        _thread: ThreadId,
+        _location: u32,
+        _access: MemoryAccess,
+    ) -> Alternatives {
+        smallvec![0]
     }
 
     #[inline]
-    fn load(&mut self, thread: ThreadId, location: u32, order: Ordering, candidate: u32) -> u64 {
-        debug_assert!(
-            candidate < self.candidates(thread, location, order),
-            "a load reads one of its candidates"
-        );
+    fn load(
+        &mut self,
+        _clocks: &mut SyncClocks,
+        _thread: ThreadId,
+        location: u32,
+        _order: Ordering,
+        alternative: u32,
+    ) -> u64 {
+        debug_assert_eq!(alternative, 0, "a load reads the newest store");
         self.value(location)
     }
 
     #[inline]
-    fn store(&mut self, _thread: ThreadId, location: u32, value: u64, _order: Ordering) {
+    fn store(
+        &mut self,
+        _clocks: &mut SyncClocks,
+        _thread: ThreadId,
+        location: u32,
+        value: u64,
+        _order: Ordering,
+        alternative: u32,
+    ) {
+        debug_assert_eq!(alternative, 0, "a store is the newest one");
         self.initialise(location, value);
     }
 
     #[inline]
     fn update(
         &mut self,
-        thread: ThreadId,
+        _clocks: &mut SyncClocks,
+        _thread: ThreadId,
         location: u32,
-        (success, _failure): (Ordering, Ordering),
-        candidate: u32,
+        _orders: (Ordering, Ordering),
+        alternative: u32,
         new: impl FnOnce(u64) -> Option<u64>,
     ) -> u64 {
-        let old = self.load(thread, location, success, candidate);
+        debug_assert_eq!(alternative, 0, "an update reads the newest store");
+        let old = self.value(location);
         if let Some(new) = new(old) {
-            self.store(thread, location, new, success);
+            self.initialise(location, new);
         }
         old
     }
 
     #[inline]
-    fn fence(&mut self, _thread: ThreadId, _order: Ordering) {}
+    fn fence(&mut self, _clocks: &mut SyncClocks, _thread: ThreadId, _order: Ordering) {}
 }
 
 #[cfg(test)]
@@ -88,15 +112,16 @@ mod tests {
 
     #[test]
     fn a_load_reads_the_last_store_whatever_its_ordering() {
-        let mut memory = Sc::default();
+        let (mut memory, mut clocks) = (Sc::default(), SyncClocks::new());
         memory.initialise(3, 7);
         assert_eq!((memory.latest(3), memory.latest(0), memory.latest(9)), (Some(7), None, None));
-        memory.store(THREAD, 3, 8, Ordering::Relaxed);
-        memory.fence(THREAD, Ordering::SeqCst);
+        memory.store(&mut clocks, THREAD, 3, 8, Ordering::Relaxed, 0);
+        memory.fence(&mut clocks, THREAD, Ordering::SeqCst);
         let other = ThreadId::new(5);
         for order in [Ordering::Relaxed, Ordering::Acquire, Ordering::SeqCst] {
-            assert_eq!(memory.candidates(other, 3, order), 1);
-            assert_eq!(memory.load(other, 3, order, 0), 8);
+            let access = MemoryAccess::Load(order);
+            assert_eq!(memory.alternatives(&clocks, other, 3, access)[..], [0]);
+            assert_eq!(memory.load(&mut clocks, other, 3, order, 0), 8);
         }
         memory.clear();
         assert_eq!(memory.latest(3), None);
@@ -104,11 +129,12 @@ mod tests {
 
     #[test]
     fn an_update_that_declines_only_reads() {
-        let mut memory = Sc::default();
+        let (mut memory, mut clocks) = (Sc::default(), SyncClocks::new());
         memory.initialise(0, 1);
         let orders = (Ordering::AcqRel, Ordering::Relaxed);
-        assert_eq!(memory.update(THREAD, 0, orders, 0, |_| None), 1);
-        assert_eq!(memory.update(THREAD, 0, orders, 0, |old| Some(old + 4)), 1);
+        assert_eq!(memory.update(&mut clocks, THREAD, 0, orders, 0, |_| None), 1);
+        let add = |old| Some(old + 4);
+        assert_eq!(memory.update(&mut clocks, THREAD, 0, orders, 0, add), 1);
         assert_eq!(memory.latest(0), Some(5));
     }
 }

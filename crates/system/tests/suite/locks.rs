@@ -14,7 +14,7 @@ fn after(kind: Kind, actions: &[(usize, Action)]) -> Vec<u64> {
             kind.enabled(&cells, ThreadId::new(thread), action),
             "{kind:?} {action:?} of {thread}"
         );
-        kind.apply(&mut cells, ThreadId::new(thread), action).expect("the action is no misuse");
+        kind.apply(&mut cells, ThreadId::new(thread), action).expect("the action is not a misuse");
     }
     cells
 }

@@ -2,6 +2,7 @@
 //! running the tests.
 
 mod happens_before;
+mod litmus;
 mod locks;
 mod objects;
 mod stories;

@@ -327,7 +327,8 @@ proptest! {
             for step in &walk {
                 let enabled: Vec<Move> = moves.iter().copied().filter(|&m| subject.enabled(&state, m)).collect();
                 if !enabled.is_empty() {
-                    state = subject.after(&state, *step.get(&enabled)).expect("only enabled moves were kept").0;
+                    state = subject.after(&state, *step.get(&enabled)).expect("only enabled moves \
+                                                                               were kept").0;
                 }
             }
             for (&a, &b) in moves.iter().flat_map(|a| moves.iter().map(move |b| (a, b))) {

@@ -57,7 +57,8 @@ pub(super) fn figures(stated: &Stated, quick: bool) -> bool {
     let points: &[usize] =
         if quick { &[1, 10, 20, 40] } else { &[1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 35, 40] };
     println!(
-        "\nblocks, Figures 1 and 2: interleavings of n threads with β statements each, as powers of 10"
+        "\nblocks, Figures 1 and 2: interleavings of n threads with β statements each, as powers \
+         of 10"
     );
     print!("  {:>4}", "β\\n");
     points.iter().for_each(|n| print!(" {n:>7}"));
@@ -76,7 +77,8 @@ pub(super) fn figures(stated: &Stated, quick: bool) -> bool {
 
 fn compare(what: &str, points: impl Iterator<Item = (usize, usize)>) {
     println!(
-        "\nblocks, {what}: interleavings, the paper's worst case, the true one, and both reductions, as powers of 10"
+        "\nblocks, {what}: interleavings, the paper's worst case, the true one, and both \
+         reductions, as powers of 10"
     );
     for (threads, each) in points {
         let (all, blocks) = (interleavings(threads, each), each / PER_BLOCK);
@@ -139,7 +141,8 @@ fn random_lines(variables: usize) -> Vec<Vec<Footprint>> {
 /// equal are.
 pub(super) fn three_times_twenty(claims: &Claims) -> Result<bool> {
     println!(
-        "\nblocks, section 5: three threads of 20 random accesses, half of them reads (our programs); variables, formula (12), orders"
+        "\nblocks, section 5: three threads of 20 random accesses, half of them reads (our \
+         programs); variables, formula (12), orders"
     );
     println!("combined, PO graphs, traces where reads commute");
     let mut good = true;

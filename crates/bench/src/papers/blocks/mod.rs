@@ -176,7 +176,8 @@ fn table_2(published: &[(String, i64, i64)]) -> Result<Sheet> {
 
 fn programs(programs: &[Program]) -> Result<bool> {
     println!(
-        "blocks, the zoo: interleavings; blocks, orders of each variable, their product, PO graphs; where reads commute, PO graphs and"
+        "blocks, the zoo: interleavings; blocks, orders of each variable, their product, PO \
+         graphs; where reads commute, PO graphs and"
     );
     println!("executions of optimal dynamic reduction; formula (12)");
     let mut good = true;

@@ -58,7 +58,8 @@ fn figures(machine: &Machine) -> Result<Figures> {
 
 pub(super) fn theorem_1(rows: &[Row], quick: bool) -> Result<bool> {
     println!(
-        "\nblocks, Theorem 1: n threads access each of r variables k times; formula (12) against the number of PO graphs"
+        "\nblocks, Theorem 1: n threads access each of r variables k times; formula (12) against \
+         the number of PO graphs"
     );
     println!("  {:>2} {:>2} {:>2} {:>9} {:>9} {:>9}", "n", "r", "k", "(12)", "graphs", "run");
     let mut good = true;
@@ -93,7 +94,8 @@ pub(super) fn theorem_1(rows: &[Row], quick: bool) -> Result<bool> {
 
 pub(super) fn theorem_2(rows: &[Row2]) -> Result<bool> {
     println!(
-        "\nblocks, Theorem 2: n threads access one variable k times, b = nk; b e^(2b/e) against the number of PO graphs"
+        "\nblocks, Theorem 2: n threads access one variable k times, b = nk; b e^(2b/e) against \
+         the number of PO graphs"
     );
     let mut good = true;
     for row in rows {

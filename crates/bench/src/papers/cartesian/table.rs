@@ -110,8 +110,9 @@ fn times(rows: &[Ran]) -> Sheet {
     let title = "cartesian, Table 1, milliseconds";
     let mut sheet = Sheet::new(title, columns("", ["standard", "cartesian", "concurrent"]));
     let note = sheet.note(
-        "times are of another machine and another program, and ours of one run that shares the machine; concurrent: 4 processors there, 2 workers \
-         here. `papers cartesian --time` has ratios within one run",
+        "times are of another machine and another program, and ours of one run that shares the \
+         machine; concurrent: 4 processors there, 2 workers here. `papers cartesian --time` has \
+         ratios within one run",
     );
     for ran in rows {
         let published = ran.row.milliseconds;

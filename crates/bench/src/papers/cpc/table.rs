@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use preempt_explore::reduce::cpc::{Handing, Variant};
+use preempt_explore::reduce::cpc::{Propagation, Variant};
 use serde::Deserialize;
 
 use super::{SEARCHES, figures_of, full, search};
@@ -47,13 +47,13 @@ struct Encoding {
 /// States of the full search and of the [variants](COLUMNS).
 type States = [u64; 7];
 
-const COLUMNS: [(Variant, Handing); 6] = [
-    (Variant::Unsound, Handing::AtPop),
-    (Variant::WithoutL19, Handing::AtPop),
-    (Variant::Printed, Handing::AtPop),
-    (Variant::Repaired, Handing::AtPop),
-    (Variant::Repaired, Handing::AtOnce),
-    (Variant::CycleDetection, Handing::AtPop),
+const COLUMNS: [(Variant, Propagation); 6] = [
+    (Variant::Unsound, Propagation::AtPop),
+    (Variant::WithoutL19, Propagation::AtPop),
+    (Variant::Printed, Propagation::AtPop),
+    (Variant::Repaired, Propagation::AtPop),
+    (Variant::Repaired, Propagation::AtOnce),
+    (Variant::CycleDetection, Propagation::AtPop),
 ];
 
 const HEADS: [&str; 8] = [
@@ -82,8 +82,8 @@ impl Encoding {
             self.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let machine = corpus::machine(&corpus::root().join(&self.file), &settings)?;
         let mut states = [full(&machine)?.0; 7];
-        for (states, (variant, handing)) in states[1..].iter_mut().zip(COLUMNS) {
-            *states = search(&machine, variant, handing).states;
+        for (states, (variant, propagation)) in states[1..].iter_mut().zip(COLUMNS) {
+            *states = search(&machine, variant, propagation).states;
         }
         Ok(states)
     }
@@ -116,7 +116,8 @@ pub fn print(ask: &Ask) -> Result<Marks> {
 
 fn figures(data: &Data) -> Result<Sheet> {
     let mut sheet = Sheet::new(
-        "cpc, Figures 1, 2, 3 and 8: states (of all but the full search with phases), and whether the error is found; a prototype's beside ours",
+        "cpc, Figures 1, 2, 3 and 8: states (of all but the full search with phases), and whether \
+         the error is found; a prototype's beside ours",
         columns("", SEARCHES.into_iter().chain(["forced ends"])),
     );
     for figure in figures_of(data)? {
@@ -142,8 +143,8 @@ fn table_1(rows: &[Row], ours: &[Vec<Option<States>>]) -> Sheet {
         head,
     );
     let own = sheet.note(
-        "the Zing sources were never published: an encoding of our own, smaller than the paper's. What must hold for it: no sound search visits \
-         fewer states than the unsound one",
+        "the Zing sources were never published: an encoding of our own, smaller than the paper's. \
+         What must hold for it: no sound search visits fewer states than the unsound one",
     );
     for (row, ran) in rows.iter().zip(ours) {
         let nearest = row
@@ -169,7 +170,8 @@ fn table_1(rows: &[Row], ours: &[Vec<Option<States>>]) -> Sheet {
 }
 
 fn variants(rows: &[Row], ours: &[Vec<Option<States>>]) -> Sheet {
-    let title = "cpc, Table 1: what all variants visit; of an independent prototype, where it had the model, and ours";
+    let title = "cpc, Table 1: what all variants visit; of an independent prototype, where it had \
+                 the model, and ours";
     let mut sheet = Sheet::new(title, columns("", HEADS[1..].iter().copied()));
     let other = sheet
         .note("the prototype had another encoding, with the same states in all but other steps");

@@ -55,13 +55,20 @@ fn blocks_of(threads: usize, each: usize) -> usize {
 
 pub(super) fn figure_3() -> Chart {
     let statements = || (PER_BLOCK..=200).step_by(PER_BLOCK);
-    chart("blocks, Figure 3: interleavings and worst cases, 20 threads, 5 statements in a block", STATEMENTS, "orders")
-        .with(curve("interleavings", statements(), |each| interleavings(MANY, each)))
-        .with(curve("the paper's worst case", statements(), |each| worst_case(MANY, blocks_of(MANY, each))))
-        .with(curve("the true worst case", statements(), |each| interleavings(MANY, each / PER_BLOCK)))
-        .note(
-            "The paper's worst case rests on its Theorem 1, which is false. The true one: all blocks on one variable.",
-        )
+    chart(
+        "blocks, Figure 3: interleavings and worst cases, 20 threads, 5 statements in a block",
+        STATEMENTS,
+        "orders",
+    )
+    .with(curve("interleavings", statements(), |each| interleavings(MANY, each)))
+    .with(curve("the paper's worst case", statements(), |each| {
+        worst_case(MANY, blocks_of(MANY, each))
+    }))
+    .with(curve("the true worst case", statements(), |each| interleavings(MANY, each / PER_BLOCK)))
+    .note(
+        "The paper's worst case rests on its Theorem 1, which is false. The true one: all \
+             blocks on one variable.",
+    )
 }
 
 pub(super) fn figure_4() -> Chart {

@@ -58,7 +58,10 @@ pub(super) fn figure_1() -> Result<Chart> {
     );
     Ok(chart
         .with(Series::new("the paper's text", Look::Points, [(8.0, 90.0), (11.0, 100.0)]))
-        .note("The paper's driver is not known; it has executions with at least 35 preemptions. Text: 90 % within 8, all within 11."))
+        .note(
+            "The paper's driver is not known; it has executions with at least 35 preemptions. \
+               Text: 90 % within 8, all within 11.",
+        ))
 }
 
 /// Searches that are compared by their executions.
@@ -122,7 +125,10 @@ pub(super) fn figure_4() -> Result<Chart> {
     Ok(chart
         .with(Series::new("paper: Bluetooth, file system", Look::Points, [(4.0, 100.0)]))
         .with(Series::new("paper: queue", Look::Points, [(8.0, 90.0), (11.0, 100.0)]))
-        .note("Our models are written after the descriptions; sizes differ. Caption: more than 90 % within 8 preemptions."))
+        .note(
+            "Our models are written after the descriptions; sizes differ. Caption: more than 90 \
+               % within 8 preemptions.",
+        ))
 }
 
 /// The depths of which the best, the worst and the median are shown, as the paper does for idfs.
@@ -142,21 +148,27 @@ fn incomplete(title: &str, machine: &Machine, quick: bool) -> Result<Chart> {
     bounded.sort_by_key(|curve| curve.outcome.tally.and_then(|tally| tally.graphs));
     let chosen = [bounded.len() - 1, bounded.len() / 2, 0].map(|at| bounded[at].clone());
     let curves: Vec<Curve> = curves.into_iter().chain(chosen).collect();
-    Ok(chart_by_executions(title, &curves, Covered::Graphs)
-        .note("The depth bounds are those of the greatest, the middle and the least coverage among 10 to 80 steps."))
+    Ok(chart_by_executions(title, &curves, Covered::Graphs).note(
+        "The depth bounds are those of the greatest, the middle and the least coverage among \
+               10 to 80 steps.",
+    ))
 }
 
 pub(super) fn figure_5(quick: bool) -> Result<Chart> {
     let machine = model("transaction-manager/model.pre", &[("SCANS", 2)])?;
     let chart =
         incomplete("icb, Figure 5: in place of APE, the transaction manager", &machine, quick)?;
-    Ok(chart
-        .note("APE was never published. The nearest that we have: workers and a timer around one shared structure."))
+    Ok(chart.note(
+        "APE was never published. The nearest that we have: workers and a timer around one \
+               shared structure.",
+    ))
 }
 
 pub(super) fn figure_6(quick: bool) -> Result<Chart> {
     let machine = model("bounded-buffer/model.pre", &[("ITEMS", 2), ("CAPACITY", 2)])?;
     let chart = incomplete("icb, Figure 6: in place of Dryad, a bounded buffer", &machine, quick)?;
-    Ok(chart
-        .note("Dryad was never published. The nearest that we have: threads that hand items over through a channel."))
+    Ok(chart.note(
+        "Dryad was never published. The nearest that we have: threads that hand items over \
+               through a channel.",
+    ))
 }

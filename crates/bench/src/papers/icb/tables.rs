@@ -72,11 +72,13 @@ fn mark(published: u64, ours: u64, expected: u64, [nearest, why]: [Option<Note>;
 /// Table 1.
 pub(super) fn table_1(data: &Data) -> Result<Sheet> {
     let Table1 { row } = data.read("icb-table-1.toml")?;
-    let title = "icb, Table 1: the programs, and the longest executions: steps (K), blocking ones among them (B), preemptions (c)";
+    let title = "icb, Table 1: the programs, and the longest executions: steps (K), blocking ones \
+                 among them (B), preemptions (c)";
     let mut sheet = Sheet::new(title, columns("", ["lines", "threads", "K", "B", "c"]));
     let own = sheet.note(
-        "the paper's program was never published, or is not this one in every detail: a model of ours after its description. The paper has \
-         the largest figures that it met, ours are the largest that there are; where a thread starts there is no step of ours",
+        "the paper's program was never published, or is not this one in every detail: a model of \
+         ours after its description. The paper has the largest figures that it met, ours are the \
+         largest that there are; where a thread starts there is no step of ours",
     );
     for row in row {
         let nearest = row

@@ -56,7 +56,8 @@ pub fn compare(quick: bool) -> Result<bool> {
     bugs::first(times, &mut behind)?;
     let right = truth::probes(times)?;
     println!(
-        "\nbehind, or not as far ahead as is wanted (10 × loom, 1.5 × shuttle, 1 × shuttle on long runs; never more executions):"
+        "\nbehind, or not as far ahead as is wanted (10 × loom, 1.5 × shuttle, 1 × shuttle on long \
+         runs; never more executions):"
     );
     for line in &behind {
         println!("  {line}");

@@ -73,7 +73,7 @@ impl Row {
     }
 
     /// Executions per CPU-second of a search that did not fail. With a bound every call of the body
-    /// counts: Preempt abandons executions that it knows to be covered, which are no less work.
+    /// counts: Preempt abandons executions that it knows to be covered, which are work too.
     fn speed(&self, (tool, way): (Tool, Way)) -> Option<f64> {
         let run = self.get(tool, way).filter(|run| !matches!(run.ended, Ended::Failed(_)))?;
         Some(if matches!(way, Way::Bound(_)) { run.runs_rate() } else { run.rate() })
@@ -88,7 +88,8 @@ impl Row {
     fn judge(&self, behind: &mut Vec<String>, wanted: f64, one: (Tool, Way), other: (Tool, Way)) {
         if let Some(times) = self.times(one, other).filter(|&times| times < wanted) {
             behind.push(format!(
-                "{}: {:?} {} makes {:.2} times the executions per CPU-second of {:?} {} (wanted: {wanted})",
+                "{}: {:?} {} makes {:.2} times the executions per CPU-second of {:?} {} (wanted: \
+                 {wanted})",
                 self.test,
                 one.0,
                 one.1.name(),
@@ -152,8 +153,9 @@ pub fn tests(times: Times, behind: &mut Vec<String>) -> Result<()> {
 
 fn counts(rows: &[Row], behind: &mut Vec<String>) {
     println!(
-        "\nExecutions to completion (+: capped, !: failed, though the test is right); also within bounds of preemptions\n\
-        (runs ≤2: how often Preempt ran the body for that bound, executions that it gave up as covered included)"
+        "\nExecutions to completion (+: capped, !: failed, though the test is right); also within \
+         bounds of preemptions\n(runs ≤2: how often Preempt ran the body for that bound, \
+         executions that it gave up as covered included)"
     );
     let mut table = Table::new([
         "test",
@@ -200,8 +202,9 @@ fn counts(rows: &[Row], behind: &mut Vec<String>) {
 
 fn rates(rows: &[Row], behind: &mut Vec<String>) {
     println!(
-        "\nThousand executions per CPU-second, and ratios (steps: of an execution, on average over random ones, as Preempt counts;\n\
-        of searches with a bound all runs of the body count, given up or not)"
+        "\nThousand executions per CPU-second, and ratios (steps: of an execution, on average over \
+         random ones, as Preempt counts;\nof searches with a bound all runs of the body count, \
+         given up or not)"
     );
     let mut table = Table::new([
         "test",
@@ -264,7 +267,8 @@ fn to_the_end(run: &Run) -> Option<f64> {
 
 fn verdicts(rows: &[Row], behind: &mut Vec<String>) {
     println!(
-        "\nCPU-milliseconds of a search to its end (>: capped), and how many times ours the others are"
+        "\nCPU-milliseconds of a search to its end (>: capped), and how many times ours the others \
+         are"
     );
     let mut table = Table::new([
         "test",
@@ -372,7 +376,8 @@ pub fn long(times: Times, behind: &mut Vec<String>) -> Result<()> {
             if let Some(times) = times.filter(|&times| times < 1.0) {
                 let way = pair[0].1.name();
                 behind.push(format!(
-                    "{test}: Preempt {way} makes {times:.2} times the steps per CPU-second of Shuttle (wanted: 1)"
+                    "{test}: Preempt {way} makes {times:.2} times the steps per CPU-second of \
+                     Shuttle (wanted: 1)"
                 ));
             }
         }

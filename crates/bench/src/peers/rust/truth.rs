@@ -39,7 +39,8 @@ const PROBES: [(&str, &str, Way, Truth); 10] = [
 /// Asks all tools; returns whether Preempt is always correct.
 pub fn probes(times: Times) -> Result<bool> {
     println!(
-        "\nWhat is known, and what the tools say (WRONG marks what is not so; in parentheses the executions)"
+        "\nWhat is known, and what the tools say (WRONG marks what is not so; in parentheses the \
+         executions)"
     );
     let mut table = Table::new(["probe", "truth", "Preempt", "loom", "shuttle dfs"]);
     let mut right = true;

@@ -67,7 +67,7 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
                 Ok(spin) if spin.complete => spin,
                 // SPIN's use of two cores does not work everywhere.
                 Ok(_) if way != Way::Full => {
-                    notes.push(format!("{}, {name}: SPIN did not come to the end", case.name()));
+                    notes.push(format!("{}, {name}: SPIN did not finish", case.name()));
                     continue;
                 }
                 Err(error) if way != Way::Full => {
@@ -97,7 +97,8 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     }
     println!("full search without reduction, one core and two\n{}", table.to_text().trim_end());
     println!(
-        "seconds: CPU time; Ms/s, Mt/s: million states and transitions per CPU-second; wall: elapsed, with all that the machine did besides;"
+        "seconds: CPU time; Ms/s, Mt/s: million states and transitions per CPU-second; wall: \
+         elapsed, with all that the machine did besides;"
     );
     println!("B/state: peak memory of the process for ours, for SPIN what it says it allocated");
     notes.iter().for_each(|note| println!("{note}"));

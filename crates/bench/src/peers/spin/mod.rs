@@ -85,7 +85,15 @@ mod tests {
     use super::*;
 
     fn counted(states: u64, transitions: u64) -> Measured {
-        Measured { states, transitions, seconds: 1.0, wall: 1.0, peak_bytes: 1, complete: true }
+        Measured {
+            states,
+            transitions,
+            seconds: 1.0,
+            wall: 1.0,
+            peak_bytes: 1,
+            disk_bytes: 0,
+            complete: true,
+        }
     }
 
     #[test]

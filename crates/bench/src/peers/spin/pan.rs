@@ -64,7 +64,7 @@ impl Pan {
         let folder =
             std::env::temp_dir().join(format!("preempt-bench-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        // -E: deadlocks are no errors here; -n: no list of unreached code; -Q: minutes.
+        // -E: deadlocks are not errors here; -n: no list of unreached code; -Q: minutes.
         let mut arguments = vec!["-E".to_owned(), "-n".to_owned(), format!("-Q{}", cap.minutes)];
         arguments.extend(case.spin.map(str::to_owned));
         if way == Way::TwoCoresHashed {
@@ -115,6 +115,7 @@ impl Pan {
             seconds,
             wall,
             peak_bytes: (megabytes * 1048576.0) as u64,
+            disk_bytes: 0,
             complete: !output.contains("Search not completed"),
         })
     }

@@ -95,7 +95,8 @@ pub fn compare(quick: bool) -> Result<bool> {
         table.to_text().trim_end()
     );
     println!(
-        "seconds: CPU time; Ms/s: million states per CPU-second; wall: elapsed; B/state: peak memory of the process per state"
+        "seconds: CPU time; Ms/s: million states per CPU-second; wall: elapsed; B/state: peak \
+         memory of the process per state"
     );
     Ok(agree)
 }
@@ -133,7 +134,8 @@ pub fn one(subject: Subject, size: u32, jobs: usize) -> Result<()> {
     let (seconds, peak_bytes) = (measure::own_seconds()?, measure::own_peak()?);
     println!(
         "{}",
-        Measured { states, transitions, seconds, wall, peak_bytes, complete: true }.line()
+        Measured { states, transitions, seconds, wall, peak_bytes, disk_bytes: 0, complete: true }
+            .line()
     );
     Ok(())
 }

@@ -6,7 +6,7 @@ use preempt_explore::{Limit, Limits, Observer, Order, Plan, Points, Progress, Si
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 
-/// A thread that never comes to the end of its prefix.
+/// A thread whose prefix never ends.
 fn endless() -> Machine {
     let text = "var x = 0; thread t { loop { x += 1; } } thread u { }";
     preempt_lang::load(&Source::new("endless.pre", text), &[]).expect("a model")

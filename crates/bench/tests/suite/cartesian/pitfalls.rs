@@ -12,12 +12,12 @@ const PITFALLS: [(Mutant, &str); 11] = [
         Mutant::AddsWhatDepends,
         "steps statement; var g = 0; thread t1 { g = 1; } thread t2 { var r = 0; skip; r = g; assert r != 1; }",
     ),
-    // A thread that waits has looked at something.
+    // A thread that waits has read something.
     (
         Mutant::WaitsBlindly,
         "var g = 0; thread t1 { await g == 1; assert false; } thread t2 { g = 1; }",
     ),
-    // A cycle of local states is none.
+    // A cycle of local states is not a cycle of states.
     (
         Mutant::LocalCycles,
         "steps statement; var g: 0..3 = 0;
@@ -49,7 +49,7 @@ const PITFALLS: [(Mutant, &str); 11] = [
         Mutant::AcrossChoices,
         "var g = 0; thread t1 { g = 1; var r = choose(0..2); g = 2; assert r != 1; } thread t2 { skip; }",
     ),
-    // A spawn ends its prefix: somebody else goes on from there.
+    // A spawn ends its prefix: the new thread continues from there.
     (
         Mutant::VacantBlindly,
         "var g = 0; fn child() { assert g == 0; } thread t1 { var h = spawn child(); g = 1; skip; }",
@@ -93,7 +93,7 @@ const HARD: [(&str, &str); 8] = [
          thread t1 { var h = spawn inner(); x += 1; join h; } thread t2 { var h = spawn leaf(); assert x != 2; }",
     ),
     (
-        "a deadlock behind a choice, and a rest that is none",
+        "a deadlock after a choice, and a rest that is not a deadlock",
         "var x = 0; mutex m;
          thread t1 { choose { m.lock(); } or { x = 1; } } thread t2 { x = 2; m.lock(); m.unlock(); }",
     ),

@@ -176,7 +176,7 @@ impl Oracle {
                 ),
                 (
                     (tally.executions, tally.covered) != (found.executions, found.covered),
-                    "what the visitor was told",
+                    "what the visitor was reported",
                 ),
             ];
             if let Some((_, what)) = wrong.into_iter().find(|(wrong, _)| *wrong) {
@@ -287,7 +287,7 @@ const PARTICULAR: [(&str, &str); 6] = [
          thread t0 { x = 1; } thread t1 { await x == 1 || y == 1; } thread t2 { y = 1; }",
     ),
     (
-        "a wait looks at less than it touches when it ends",
+        "a wait reads less than it touches when it ends",
         "atomic var x = 0; atomic var y = 0; atomic var z = 0;
          thread t0 { y = 1; } thread t1 { x = 1; } thread t2 { z = 1; }
          thread t3 { await y == 0 && x == 0 && z == 1; }",

@@ -30,7 +30,7 @@ pub struct Collect {
     pub patience: Option<u64>,
 }
 
-/// The happens-before graph of the cursor's execution, made anew.
+/// The happens-before graph of the cursor's execution, built from scratch.
 pub fn graph<S: System>(cursor: &Cursor<S>, dependence: Dependence) -> HbGraph {
     let mut graph = HbGraph::new();
     for at in 0..cursor.len() {
@@ -95,7 +95,7 @@ pub fn again_with<T>(
         let mut collect = collect();
         strategy(cursor, &mut collect).map(|counts| (counts, collect))
     });
-    found.expect("the program starts, and nobody has lost patience")
+    found.expect("the program starts, and no limit is reached")
 }
 
 /// Runs something over a model, with states as large as they have to be.

@@ -18,7 +18,8 @@ pub const PROGRAM: u64 = 0x5EED;
 /// Keeps checkpoints in memory.
 pub struct Tape {
     poll_interval: u64,
-    /// After so many looks it wants the first checkpoint, the next ones ever later; 0 if never.
+    /// The number of calls after which the first checkpoint is due, the next ones ever later; 0 for
+    /// none.
     every: u64,
     looks: AtomicU64,
     next: AtomicU64,
@@ -37,7 +38,7 @@ impl Tape {
     }
 
     pub fn into_kept(self) -> Vec<Vec<u8>> {
-        self.kept.into_inner().expect("nobody panics while it keeps a checkpoint")
+        self.kept.into_inner().expect("mutex poisoned")
     }
 }
 
@@ -54,7 +55,7 @@ impl Keeper for Tape {
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>) {
         let mut bytes = Vec::new();
         write(&mut bytes).expect("a vector takes all");
-        self.kept.lock().expect("nobody panics while it keeps a checkpoint").push(bytes);
+        self.kept.lock().expect("mutex poisoned").push(bytes);
     }
 
     fn poll_interval(&self) -> u64 {
@@ -62,7 +63,7 @@ impl Keeper for Tape {
     }
 }
 
-/// Interrupts when it was looked at so often.
+/// Interrupts after this many calls.
 struct Interrupts(AtomicU64);
 
 impl Observer for Interrupts {
@@ -93,7 +94,7 @@ pub fn run(plan: &Plan, machine: &Machine) -> Outcome {
     timeless(plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent))
 }
 
-/// The same for a search that looks at its limits after so many steps. Some limits are passed a
+/// The same for a search that polls its limits after `steps` steps. Some limits are passed a
 /// little, and so more or less.
 pub fn run_through(plan: &Plan, machine: &Machine, poll_interval: u64) -> Outcome {
     run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(poll_interval, 0)))
@@ -114,7 +115,7 @@ pub fn run_with(
     )
 }
 
-/// Pauses now and then and runs on; then goes on from one of the checkpoints. The two outcomes, and
+/// Pauses now and then and continues; then resumes one of the checkpoints. The two outcomes, and
 /// how many checkpoints there were.
 pub fn pausing(
     plan: &Plan,
@@ -137,7 +138,7 @@ pub fn pausing(
     (paused, resumed, kept.len())
 }
 
-/// Is interrupted again and again, and goes on each time from the last checkpoint, as another
+/// Is interrupted again and again, and resumes each time from the last checkpoint, as another
 /// process would. The last outcome, and how often it was interrupted.
 pub fn interrupted(
     plan: &Plan,

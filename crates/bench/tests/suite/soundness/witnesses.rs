@@ -20,7 +20,7 @@ fn zoo(letter: char) -> Machine {
         .expect("the corpus is well")
 }
 
-/// Flanagan and Godefroid's reduction looks at the last race only. With sleep sets that is not
+/// Flanagan and Godefroid's reduction considers the last race only. With sleep sets that is not
 /// enough.
 pub fn the_last_race_is_not_enough_with_sleep_sets() {
     let by = |sleep| {
@@ -106,7 +106,7 @@ pub enum Dynamic {
 
 /// The threads of the page's program. The error needs one preemption: `U` writes, then `T` runs.
 /// The state after the first step of each is lost if it is met first with `T` interrupted, because
-/// then `T` cannot go on.
+/// then `T` cannot continue.
 const T: &str = "thread t { y = 1; assert x != 1; }";
 const U: &str = "thread u { x = 1; x = 0; }";
 

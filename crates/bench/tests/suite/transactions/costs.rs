@@ -3,7 +3,7 @@
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
 use preempt_explore::mutants::{self, Mutant};
-use preempt_explore::reduce::cpc::{self, Config, Handing, Variant};
+use preempt_explore::reduce::cpc::{self, Config, Propagation, Variant};
 use preempt_explore::{Plan, Silent};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
@@ -20,7 +20,7 @@ fn philosophers() -> Machine {
 }
 
 fn states(machine: Machine, variant: Variant) -> u64 {
-    cpc::run(machine, Config { variant, handing: Handing::AtPop }).states
+    cpc::run(machine, Config { variant, propagation: Propagation::AtPop }).states
 }
 
 /// The states of the repaired search, and of one that reads a line in this way.
@@ -58,7 +58,7 @@ fn threads_begin_outside_of_a_transaction() {
 }
 
 /// The first thread's two ways to the release leave the same state, but for the phase: one of them
-/// has committed. The second thread never moves; that it looks at `g` makes the write a commit.
+/// has committed. The second thread never moves; its read of `g` makes the write a commit.
 const PHASES: &str = "
     steps statement;
     mutex m;

@@ -4,7 +4,7 @@
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
 use preempt_explore::mutants::{self, Mutant};
-use preempt_explore::reduce::cpc::{self, Config, Handing, Variant};
+use preempt_explore::reduce::cpc::{self, Config, Propagation, Variant};
 use preempt_explore::{Order, Plan, Reduction, Silent};
 use preempt_lang::source::Source;
 use preempt_system::FailureKind;
@@ -50,7 +50,7 @@ fn every_left_mover_makes_a_commit_point() {
     loses(&text("cpc/fig3.pre"), Variant::Repaired, Some(Mutant::CommitsOnce));
     let machine =
         corpus::machine(&corpus::root().join("cpc/fig3.pre"), &[]).expect("the corpus is well");
-    let config = Config { variant: Variant::Printed, handing: Handing::AtPop };
+    let config = Config { variant: Variant::Printed, propagation: Propagation::AtPop };
     let found = mutants::with(Some(Mutant::CommitsOnce), || cpc::run(machine, config));
     assert_eq!(found.states, 36);
 }
@@ -106,7 +106,7 @@ fn deadlocks_are_lost_and_refused() {
     for (variant, states) in
         [(Variant::WithoutL19, 16), (Variant::Repaired, 16), (Variant::CycleDetection, 16)]
     {
-        let found = cpc::run(machine.clone(), Config { variant, handing: Handing::AtPop });
+        let found = cpc::run(machine.clone(), Config { variant, propagation: Propagation::AtPop });
         assert_eq!((found.states, found.failures.len()), (states, 0), "{variant:?}");
     }
     for reduction in

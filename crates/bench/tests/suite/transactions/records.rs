@@ -134,11 +134,10 @@ fn a_record_is_shown_to_others_by_what_points_to_it() {
     );
 }
 
-/// The child says that it is ready and then does its last step: `last`. The parent looks for a long
-/// time before it looks at what the child has done there. (Rehearsals do not come so far.) If the
-/// parent's look were nobody's business once the child has done its last step, the child would be
-/// alone with what it does; then nobody would run between its two steps, and the parent would
-/// always come too late to see the difference.
+/// The child sets `ready` and then does its last step: `last`. The parent waits for a long time
+/// before it reads what the child has done there, longer than a rehearsal. If the parent's read did
+/// not count after the child's last step, the child would seem to be alone; then no thread would
+/// run between its two steps, and the parent would always come too late to see the difference.
 fn too_early(last: &str, look: &str) -> String {
     format!(
         "steps statement;
@@ -194,7 +193,7 @@ fn a_field_that_proves_unprotected_late_is_given_up() {
     assert!(
         mutants::with(Some(Mutant::BreachGoesOn), || misses(LATE, Variant::Repaired))
             .expect("a small program"),
-        "going on loses nothing"
+        "continuing loses nothing"
     );
 }
 
@@ -223,7 +222,7 @@ fn what_is_handed_over_by_spawn_and_join_moves() {
     let handed = family("x = 1; x = 2;", "", "join k; join l;", "x = 5; x = 6;");
     let kept = family("x = 1; x = 2;", "", "join k;", "x = 5; x = 6;");
     assert_eq!([steps(&handed), steps(&kept)], [(40, 30), (61, 54)], "measured");
-    // Who has not been joined may still be there.
+    // A thread that was not joined may still be running.
     fails(&family("", "", "join k;", "x = 5; assert x == 5;"));
     let text = family("x = 1;", "x = 5; assert x == 5;", "join k; join l;", "");
     fails(&text);

@@ -95,13 +95,13 @@ fn an_assumption_that_proves_wrong_late_is_given_up() {
     assert!(
         mutants::with(Some(Mutant::BreachGoesOn), || misses(LATE, Variant::Repaired))
             .expect("a small program"),
-        "going on loses nothing"
+        "continuing loses nothing"
     );
 }
 
 /// The first thread reads `x` without the lock that the second one takes, 400 steps later. By then
-/// the transaction of the first, with `x` taken for protected, has been left behind: nobody would
-/// come back to run the second one in the middle of it.
+/// the transaction of the first, with `x` assumed to be protected, is done: the search would not
+/// return to run the second one in the middle of it.
 const LATE: &str = "
     steps statement;
     var x: 0..3 = 0;

@@ -7,9 +7,9 @@ use serde_json::Value;
 pub fn validate(text: &str) -> Result<Value, String> {
     let schema: Value =
         serde_json::from_str(include_str!("../../../../../docs/schema/check.schema.json"))
-            .map_err(|error| format!("the schema is no JSON: {error}"))?;
+            .map_err(|error| format!("the schema is not JSON: {error}"))?;
     let value: Value =
-        serde_json::from_str(text).map_err(|error| format!("this is no JSON: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("this is not JSON: {error}"))?;
     fits(&value, &schema, &schema, "$")?;
     Ok(value)
 }
@@ -46,7 +46,7 @@ fn fits(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), Str
             }
             "enum" => {
                 if !what.as_array().expect("a list of values").contains(value) {
-                    return Err(format!("{at} is none of {what}: {value}"));
+                    return Err(format!("{at} is not one of {what}: {value}"));
                 }
             }
             "const" if value != what => return Err(format!("{at} is not {what}: {value}")),

@@ -3,8 +3,8 @@
 //! A *context* is a sequence of steps of one thread. A changed list of contexts need not be a
 //! schedule, so it is executed leniently: a thread takes the steps of its context as far as it can,
 //! with other alternatives if necessary. After the last context, the running thread continues, or
-//! the first enabled one if it cannot. The execution ends when the error shows. If it is simpler than
-//! the best schedule so far, it replaces it.
+//! the first enabled one if it cannot. The execution ends when the error shows. If it is simpler
+//! than the best schedule so far, it replaces it.
 //!
 //! Three changes are tried in turn until none of them helps: remove sequences of contexts, the
 //! longest first; join a context with the next one of its thread, at the position of either; remove
@@ -34,11 +34,11 @@ pub(super) struct Contexts<'a, P: Program> {
     better: bool,
     cursor: Option<Cursor<P::System<'a>>>,
     executions: u64,
-    until: Until<'a>,
+    budget: Budget<'a>,
 }
 
 /// The limits of the simplification.
-pub(super) struct Until<'a> {
+pub(super) struct Budget<'a> {
     /// The most executions.
     pub(super) executions: u64,
     pub(super) deadline: Option<Instant>,
@@ -51,7 +51,7 @@ impl<'a, P: Program> Contexts<'a, P> {
         plan: &'a ResolvedPlan,
         sought: Sought<'a>,
         found: &Finding,
-        until: Until<'a>,
+        budget: Budget<'a>,
     ) -> Self {
         Contexts {
             program,
@@ -61,7 +61,7 @@ impl<'a, P: Program> Contexts<'a, P> {
             better: false,
             cursor: None,
             executions: 0,
-            until,
+            budget,
         }
     }
 
@@ -74,9 +74,9 @@ impl<'a, P: Program> Contexts<'a, P> {
     pub(super) fn shrink(&mut self) -> Option<Finding> {
         loop {
             let before = self.rank();
-            self.leave_out();
-            self.join();
-            self.shorten();
+            self.remove_contexts();
+            self.join_contexts();
+            self.shorten_contexts();
             if self.rank() == before || self.is_spent() {
                 break;
             }
@@ -89,9 +89,9 @@ impl<'a, P: Program> Contexts<'a, P> {
     }
 
     fn is_spent(&self) -> bool {
-        self.executions >= self.until.executions
-            || self.until.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.until.observer.interrupted()
+        self.executions >= self.budget.executions
+            || self.budget.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.budget.observer.interrupted()
     }
 
     fn contexts(&self) -> Vec<Context> {
@@ -101,7 +101,7 @@ impl<'a, P: Program> Contexts<'a, P> {
     }
 
     /// Removes sequences of contexts.
-    fn leave_out(&mut self) {
+    fn remove_contexts(&mut self) {
         let mut size = self.contexts().len() / 2;
         while size > 0 && !self.is_spent() {
             let mut at = 0;
@@ -120,7 +120,7 @@ impl<'a, P: Program> Contexts<'a, P> {
     }
 
     /// Joins a context with the next one of its thread.
-    fn join(&mut self) {
+    fn join_contexts(&mut self) {
         let (mut at, mut contexts) = (0, self.contexts());
         while at < contexts.len() {
             let next =
@@ -144,7 +144,7 @@ impl<'a, P: Program> Contexts<'a, P> {
     }
 
     /// Removes the last steps of contexts.
-    fn shorten(&mut self) {
+    fn shorten_contexts(&mut self) {
         let mut contexts = self.contexts();
         let mut at = contexts.len();
         while at > 0 {
@@ -199,15 +199,15 @@ impl<'a, P: Program> Contexts<'a, P> {
         let same = end.failures.contains(&found.failure) && end.preemptions == found.preemptions;
         assert!(
             same || !self.program.is_deterministic(),
-            "a schedule ends as it has ended: in {:?}, not in {:?}",
+            "the same schedule ends in the same failure: in {:?}, not in {:?}",
             found.failure,
             end.failures
         );
         same.then(|| end.finding(found.failure, found.schedule))
     }
 
-    /// The schedule of the execution that follows `contexts`, if it ends in the error and is simpler;
-    /// `None` if the system has no room for it.
+    /// The schedule of the execution that follows `contexts`, if it ends in the error and is
+    /// simpler; `None` if the system has no room for it.
     fn run(
         &self,
         cursor: &mut Cursor<P::System<'a>>,
@@ -229,8 +229,8 @@ impl<'a, P: Program> Contexts<'a, P> {
             }
         }
         while self.is_simpler(cursor) {
-            let goes_on = cursor.running().filter(|&running| cursor.enabled().contains(running));
-            let Some(thread) = goes_on.or_else(|| cursor.enabled().iter().next()) else { break };
+            let continues = cursor.running().filter(|&running| cursor.enabled().contains(running));
+            let Some(thread) = continues.or_else(|| cursor.enabled().iter().next()) else { break };
             let choice = cursor.choices(thread).next()?;
             if let Some(found) = self.step(cursor, choice)? {
                 return Some(Some(found));

@@ -1,24 +1,25 @@
 //! Searches for a simpler schedule of a finding: one with fewer preemptions, then one with fewer
 //! steps.
 //!
-//! Most orders report the schedule that they happened to find. This pass searches for another one of
-//! the same [error](preempt_system::Failure::is_same_error), in two ways, from above first and
+//! Most orders report the schedule that they happened to find. This pass searches for another one
+//! of the same [error](preempt_system::Failure::is_same_error), in two ways, from above first and
 //! last:
 //!
 //! - *From below.* Iterative context bounding from no preemption up to one less than the schedule
 //!   has. When it ends, it has either found the error with the fewest preemptions that it needs, or
 //!   shown that no schedule with fewer preemptions has it.
-//! - *From above.* [`contexts`] removes, joins and shortens contexts of the known schedule, executes
-//!   the rest as far as possible, and keeps an execution that is simpler and ends in the same error.
+//! - *From above.* [`contexts`] removes, joins and shortens contexts of the known schedule,
+//!   executes the rest as far as possible, and keeps an execution that is simpler and ends in the
+//!   same error.
 //!
 //! **Guarantees.** The result was executed and ends in the same error. It has no more preemptions
-//! than the given schedule, and no more steps if the preemptions are equal. [`Shrunk::fewest`] holds
-//! only if all schedules with fewer preemptions were covered. The steps are not claimed to be
+//! than the given schedule, and no more steps if the preemptions are equal. [`Shrunk::fewest`]
+//! holds only if all schedules with fewer preemptions were covered. The steps are not claimed to be
 //! minimal.
 //!
 //! **Cost.** At most [`Shrink::executions`] executions each time. The limit counts executions, so
-//! that the result is the same on every machine. A time limit, an interrupt, or a program that would
-//! have to [grow](preempt_system::Program::grow) ends the pass with the best schedule so far.
+//! that the result is the same on every machine. A time limit, an interrupt, or a program that
+//! would have to [grow](preempt_system::Program::grow) ends the pass with the best schedule so far.
 
 mod contexts;
 
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use preempt_system::{FailureKind, Finding, Program, Shrunk, System as _};
 
-use self::contexts::{Contexts, Until};
+use self::contexts::{Budget, Contexts};
 use crate::driver::executions;
 use crate::driver::replay;
 use crate::engine::control::{Clock, SearchControl, Sought};
@@ -43,8 +44,8 @@ const LONGER: usize = 100;
 /// searches whose executions are long and mostly end in known states.
 const STATES: u64 = 10;
 
-/// Replaces the schedules of `findings` by simpler ones, if there are any. `plan` is the plan of the
-/// search that found them.
+/// Replaces the schedules of `findings` by simpler ones, if there are any. `plan` is the plan of
+/// the search that found them.
 pub(crate) fn shrink<P: Program>(
     program: &P,
     plan: &ResolvedPlan,
@@ -91,13 +92,13 @@ impl<P: Program> Pass<'_, P> {
         let (steps, preemptions) = (found.schedule.steps().len(), found.preemptions);
         // From above first: the search below a long schedule may take very long.
         let half = self.deadline.map(|deadline| Instant::now() + self.left(deadline) / 2);
-        let mut best = self.look_from_above(found, half);
+        let mut best = self.search_from_above(found, half);
         for cache in self.caches() {
             if best.preemptions > self.below && !self.observer.interrupted() {
-                best = self.look_from_below(best, cache);
+                best = self.search_from_below(best, cache);
             }
         }
-        best = self.look_from_above(best, self.deadline);
+        best = self.search_from_above(best, self.deadline);
         let (executions, fewest) = (self.executions, best.preemptions <= self.below);
         Finding { shrunk: Some(Shrunk { steps, preemptions, executions, fewest }), ..best }
     }
@@ -106,7 +107,7 @@ impl<P: Program> Pass<'_, P> {
         deadline.saturating_duration_since(Instant::now())
     }
 
-    fn look_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
+    fn search_from_above(&mut self, found: Finding, deadline: Option<Instant>) -> Finding {
         let patient = self.program.start().is_ok_and(|system| system.livelock_rounds() > 1);
         if matches!(found.failure.kind, FailureKind::Livelock | FailureKind::StepLimit) && patient {
             // Such an execution repeats its steps, and is recognised only after many of them.
@@ -115,14 +116,14 @@ impl<P: Program> Pass<'_, P> {
         let executions = self.budget.executions;
         let Pass { program, plan, sought, observer, .. } = *self;
         let mut above =
-            Contexts::new(program, plan, sought, &found, Until { executions, deadline, observer });
+            Contexts::new(program, plan, sought, &found, Budget { executions, deadline, observer });
         let simpler = above.shrink();
         self.executions += above.executions();
         simpler.unwrap_or(found)
     }
 
-    /// The caches for searches from below. States are compared if they are known: there are fewer of
-    /// them, and the search of a program that runs forever ends. But a fair search counts fewer
+    /// The caches for searches from below. States are compared if they are known: there are fewer
+    /// of them, and the search of a program that runs forever ends. But a fair search counts fewer
     /// preemptions, so that only happens-before graphs can prove that there is no schedule below.
     fn caches(&self) -> Vec<Cache> {
         let Ok(system) = self.program.start() else { return Vec::new() };
@@ -134,7 +135,7 @@ impl<P: Program> Pass<'_, P> {
     }
 
     /// The schedule that iterative context bounding meets first, if it is simpler than `found`.
-    fn look_from_below(&mut self, found: Finding, cache: Cache) -> Finding {
+    fn search_from_below(&mut self, found: Finding, cache: Cache) -> Finding {
         let length = found.schedule.steps().len();
         let bound = Some(found.preemptions - 1);
         let plan = ResolvedPlan {
@@ -158,7 +159,7 @@ impl<P: Program> Pass<'_, P> {
         let control =
             SearchControl::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0)
                 .seeking(self.sought);
-        let explored = executions::explore(&plan, self.program, &control);
+        let explored = executions::explore_executions(&plan, self.program, &control);
         self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
         if cache == Cache::Hb || !self.plan.strategy.is_fair() {
             // Levels that were completed, and in which no execution was abandoned.

@@ -205,6 +205,7 @@ fn described(plan: &Plan) -> Vec<(String, String)> {
         count,
         points,
         reduction,
+        memory,
         store,
         jobs,
         limits,
@@ -217,9 +218,10 @@ fn described(plan: &Plan) -> Vec<(String, String)> {
         shrink: _,
     } = plan;
     let Limits { states, executions, depth, memory: _, resident: _, time: _ } = limits;
-    let debug: [(&str, &dyn std::fmt::Debug); 18] = [
+    let debug: [(&str, &dyn std::fmt::Debug); 19] = [
         ("the order", order),
         ("the reduction", reduction),
+        ("the memory model", memory),
         ("the bound", bound),
         ("how far to continue past the bound", past_bound),
         ("the store", store),

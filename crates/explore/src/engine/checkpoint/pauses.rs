@@ -114,11 +114,17 @@ impl<'a> Pauses<'a> {
         match read(saved.as_mut()?) {
             Ok(value) => Some(value),
             Err(Damaged) => {
-                *saved = None;
-                self.damaged.store(true, Relaxed);
+                drop(saved);
+                self.refuse();
                 None
             }
         }
+    }
+
+    /// The contents of the checkpoint do not belong to the search.
+    pub(crate) fn refuse(&self) {
+        *lock(&self.saved) = None;
+        self.damaged.store(true, Relaxed);
     }
 
     /// The search has read the checkpoint. If a part of it is unread, it is damaged.

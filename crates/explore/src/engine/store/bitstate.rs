@@ -1,12 +1,12 @@
 //! Three bits for every state in an array of fixed size: Holzmann's bitstate hashing, a Bloom
 //! filter.
 //!
-//! A state whose three bits are all set is taken for a visited one. The three places come from one
-//! 64-bit hash: the second and the third are the first plus once and twice an odd step, modulo the
-//! size of the array.
+//! A state whose three bits are all set counts as visited. The three places come from one 64-bit
+//! hash: the second and the third are the first plus once and twice an odd step, modulo the size of
+//! the array.
 //!
-//! Three bits cannot be set at once. Two workers that bring the same new state would each find a
-//! bit clear and both call the state new; so a worker that finds a bit clear looks again under a
+//! Three bits cannot be set atomically. Two workers with the same new state would each find a bit
+//! clear and both treat the state as new; so a worker that finds a bit clear checks again under a
 //! lock chosen by the hash.
 
 use std::sync::Mutex;

@@ -1,15 +1,15 @@
 //! Exact sets of whole states.
 //!
 //! The states are stored in the slots themselves. The lowest bit of a state's first word is always
-//! set, so 0 means an empty slot, and another even number can mean that a worker is writing the slot.
-//! A state of one word needs no such mark: one compare-and-swap inserts it.
+//! set, so 0 means an empty slot, and another even number can mean that a worker is writing the
+//! slot. A state of one word needs no such mark: one compare-and-swap inserts it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::hash::hash;
-use super::shards::{Growth, Look, Overflow, Shards};
+use super::shards::{Growth, Overflow, Probe, Shards};
 use super::{Lookup, StoreFull, Visited, load_entries};
 use crate::codec::{Damaged, Reader, SaveInPlace, Writer};
 use crate::plan::coverage::Omission;
@@ -49,7 +49,7 @@ impl SaveInPlace for Word {
     fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.0.load_sizes(from)?;
         let mut lookup = Lookup::default();
-        load_entries(from, 1, |states| self.insert(states, &mut lookup))
+        load_entries(from, 1, |_| true, |states| self.insert(states, &mut lookup))
     }
 }
 
@@ -67,11 +67,11 @@ pub(super) fn insert_words(
         (1, hashes, overflow),
         |slot| rehash(slot[0].load(Relaxed)),
         |number, group| {
-            let look = look_for_word(group, words[number]);
-            if let Look::Filled = look {
+            let probe = probe_word(group, words[number]);
+            if let Probe::Filled = probe {
                 fresh.push(number as u32);
             }
-            look
+            probe
         },
     )?;
     fresh.sort_unstable();
@@ -79,15 +79,15 @@ pub(super) fn insert_words(
 }
 
 #[inline(always)]
-fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
-    // All slots without a branch: where in its group a word is cannot be predicted, and a wrong
-    // guess costs more than the look at all of them. Sums, because the compiler makes branches of a
-    // disjunction.
+fn probe_word(group: &[AtomicU64], word: u64) -> Probe {
+    // All slots without a branch: where in its group a word is cannot be predicted, and a
+    // misprediction costs more than comparing all of them. Sums, because the compiler turns a
+    // disjunction into branches.
     let hits = |slots: &[AtomicU64]| {
         slots.iter().map(|slot| u32::from(slot.load(Relaxed) == word)).sum::<u32>()
     };
     if hits(group) != 0 {
-        return Look::Seen;
+        return Probe::Seen;
     }
     loop {
         // Once more, together with the number of slots in use, which is that of the first empty
@@ -99,14 +99,14 @@ fn look_for_word(group: &[AtomicU64], word: u64) -> Look {
             used += usize::from(found != 0);
         }
         if hits != 0 {
-            return Look::Seen;
+            return Probe::Seen;
         }
-        let Some(empty) = group.get(used) else { return Look::Full };
+        let Some(empty) = group.get(used) else { return Probe::Full };
         // No other memory is published with the word, so that the order of other accesses does not
         // matter.
         match empty.compare_exchange(0, word, Relaxed, Relaxed) {
-            Ok(_) => return Look::Filled,
-            Err(theirs) if theirs == word => return Look::Seen,
+            Ok(_) => return Probe::Filled,
+            Err(theirs) if theirs == word => return Probe::Seen,
             Err(_) => {}
         }
     }
@@ -133,7 +133,7 @@ impl<const W: usize> Words<W> {
     }
 
     #[inline(always)]
-    fn look_for(&self, group: &[AtomicU64], state: &[u64]) -> Look {
+    fn probe(&self, group: &[AtomicU64], state: &[u64]) -> Probe {
         for slot in group.chunks_exact(self.words()) {
             let mut found = slot[0].load(Acquire);
             if found == 0 {
@@ -143,7 +143,7 @@ impl<const W: usize> Words<W> {
                             to.store(from, Relaxed);
                         }
                         slot[0].store(state[0], Release);
-                        return Look::Filled;
+                        return Probe::Filled;
                     }
                     Err(theirs) => found = theirs,
                 }
@@ -155,10 +155,10 @@ impl<const W: usize> Words<W> {
             if found == state[0]
                 && slot[1..].iter().zip(&state[1..]).all(|(a, &b)| a.load(Relaxed) == b)
             {
-                return Look::Seen;
+                return Probe::Seen;
             }
         }
-        Look::Full
+        Probe::Full
     }
 }
 
@@ -179,11 +179,11 @@ impl<const W: usize> Visited for Words<W> {
             }
         };
         self.table.each((words, hashes, overflow), rehash, |number, group| {
-            let look = self.look_for(group, &states[number * words..][..words]);
-            if let Look::Filled = look {
+            let probe = self.probe(group, &states[number * words..][..words]);
+            if let Probe::Filled = probe {
                 fresh.push(number as u32);
             }
-            look
+            probe
         })?;
         fresh.sort_unstable();
         Ok(())
@@ -206,6 +206,33 @@ impl<const W: usize> SaveInPlace for Words<W> {
     fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
         self.table.load_sizes(from)?;
         let mut lookup = Lookup::default();
-        load_entries(from, self.words(), |states| self.insert(states, &mut lookup))
+        // The lowest bit of every state is set. An even number could mean a slot that is written.
+        let valid = |state: &[u64]| state[0] & 1 == 1;
+        load_entries(from, self.words(), valid, |states| self.insert(states, &mut lookup))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A worker would wait for the end of a write to a slot that is marked as [`BUSY`].
+    #[test]
+    fn a_state_that_marks_its_slot_is_not_read() {
+        let words = || Words::<2>::new(2, 1).unwrap_or_else(|_| panic!("so little memory"));
+        let (written, first) = (words(), 0x1234_5678_9abc_def1u64);
+        written.insert(&[first, 5], &mut Lookup::default()).unwrap_or_else(|_| panic!("memory"));
+        let mut bytes = Writer::collect(|to| written.save_contents(to));
+        let read = |bytes: &[u8]| {
+            let mut from = Reader::new(Box::new(Cursor::new(bytes.to_vec())), bytes.len() as u64);
+            words().load_contents(&mut from)
+        };
+        assert_eq!(read(&bytes), Ok(()));
+        let at = bytes.windows(8).position(|window| window == first.to_le_bytes());
+        let at = at.expect("the state is written");
+        bytes[at..at + 8].copy_from_slice(&BUSY.to_le_bytes());
+        assert_eq!(read(&bytes), Err(Damaged));
     }
 }

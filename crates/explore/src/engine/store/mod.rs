@@ -43,21 +43,24 @@ impl From<StoreFull> for Stop {
     }
 }
 
-/// Reads entries of `stride` words, the first of which is not 0, and adds them in batches.
+/// Reads entries of `stride` words that are `valid`, and adds them in batches. The first word of an
+/// entry is not 0.
 fn load_entries(
     from: &mut Reader,
     stride: usize,
+    valid: impl Fn(&[u64]) -> bool,
     mut add: impl FnMut(&[u64]) -> Result<(), StoreFull>,
 ) -> Result<(), Damaged> {
     let (mut left, mut batch) = (from.count()?, Vec::new());
     while left > 0 {
         batch.clear();
         for _ in 0..left.min(LOADED) {
-            for word in 0..stride {
+            let entry = batch.len();
+            for _ in 0..stride {
                 batch.push(from.word()?);
-                if word == 0 && batch.last() == Some(&0) {
-                    return Err(Damaged);
-                }
+            }
+            if batch[entry] == 0 || !valid(&batch[entry..]) {
+                return Err(Damaged);
             }
         }
         left -= left.min(LOADED);
@@ -84,7 +87,7 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// Whether the store has grown for a batch of this worker since this was asked last.
+    /// Whether the store has grown for a batch of this worker since the last call.
     #[inline(always)]
     pub(crate) fn take_growth(&mut self) -> bool {
         self.overflow.take_growth()
@@ -112,6 +115,7 @@ pub(crate) fn build(
         (StoreKind::Fingerprint, 3) => Box::new(fingerprint::Fingerprints::<3>::new(words, jobs)?),
         (StoreKind::Fingerprint, 4) => Box::new(fingerprint::Fingerprints::<4>::new(words, jobs)?),
         (StoreKind::Fingerprint, _) => Box::new(fingerprint::Fingerprints::<0>::new(words, jobs)?),
+        (StoreKind::Sorted, _) => unreachable!("a sorted search has no table"),
         (StoreKind::Bitstate { bytes }, _) => Box::new(bitstate::Bits::new(words, bytes)?),
     })
 }

@@ -19,8 +19,8 @@
 //! new one that is written from its front to its end.
 //!
 //! **Sharing.** Workers hold the lock for reading during a batch of look-ups and claim slots with
-//! compare-and-swap. The worker that fills a shard beyond its load ends its batch there and takes the
-//! lock for writing.
+//! compare-and-swap. The worker that fills a shard beyond its load ends its batch there and takes
+//! the lock for writing.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{RwLock, RwLockReadGuard};
@@ -29,7 +29,7 @@ use super::StoreFull;
 use super::slots::{Slots, prefetch};
 use crate::codec::{Damaged, Reader, Writer};
 
-/// The shards are numbered by this many bits of the hash.
+/// This many bits of the hash select the shard.
 const SHARD_BITS: u32 = 4;
 
 /// The number of shards.
@@ -120,7 +120,7 @@ impl Shard {
         ((u128::from(hash << SHARD_BITS) * self.groups as u128) >> u64::BITS) as usize
     }
 
-    /// Where it goes on after a group that is full.
+    /// The group in which the search continues after a full group.
     #[inline(always)]
     fn after(&self, group: usize) -> usize {
         if group + 1 == self.groups { 0 } else { group + 1 }
@@ -133,9 +133,9 @@ impl Shard {
         &self.slots[group * words..][..words]
     }
 
-    /// Asks for a group.
+    /// Prefetches a group.
     #[inline(always)]
-    fn expect(&self, group: usize, stride: usize) {
+    fn prefetch(&self, group: usize, stride: usize) {
         let words = self.group(group, stride);
         prefetch(&words[0]);
         if words.len() > LINE {
@@ -143,7 +143,7 @@ impl Shard {
         }
     }
 
-    /// The number of entries from which on the shard is crowded.
+    /// The number of entries from which on the shard has to grow.
     #[inline(always)]
     fn limit(&self) -> usize {
         self.capacity / 16 * 13
@@ -158,7 +158,7 @@ impl Shard {
 }
 
 /// The result of comparing an entry with a group of slots.
-pub(super) enum Look {
+pub(super) enum Probe {
     /// The entry is there.
     Seen,
     /// The entry was not there and has been put into an empty slot.
@@ -167,13 +167,13 @@ pub(super) enum Look {
     Full,
 }
 
-/// A look-up that goes on in another group.
+/// A look-up that continues in another group.
 struct Later {
     number: usize,
     group: usize,
 }
 
-/// The look-ups of a batch that go on. Scratch memory of a worker.
+/// The look-ups of a batch that continue in another group. Scratch memory of a worker.
 #[derive(Default)]
 pub(super) struct Overflow {
     later: Vec<Later>,
@@ -182,7 +182,7 @@ pub(super) struct Overflow {
 }
 
 impl Overflow {
-    /// Whether a shard has grown since this was asked last.
+    /// Whether a shard has grown since the last call.
     #[inline(always)]
     pub(super) fn take_growth(&mut self) -> bool {
         std::mem::take(&mut self.grew)
@@ -226,11 +226,13 @@ impl Shards {
         for shard in shards.iter_mut() {
             let (wanted, first) = (from.get::<usize>()?, shard.slots.len());
             let mut words = first;
-            // No memory has more words.
+            // No machine has more words of memory.
             while words < wanted.min(1 << 48) {
                 words = self.growth.words_after(capacity_of(self.stride, words) * self.stride);
             }
-            if words != wanted {
+            // A shard grows by less than three times when 13 of 16 slots are in use, and its
+            // entries follow: a larger one cannot be.
+            if words != wanted || words > first && words as u64 > from.left() {
                 return Err(Damaged);
             }
             *shard = Shard::new(self.stride, words)?;
@@ -239,34 +241,37 @@ impl Shards {
         Ok(())
     }
 
-    /// Looks up a batch. For the number of each of the `hashes`, `look` gets the words of a group
+    /// Looks up a batch. For the index of each of the `hashes`, `probe` gets the words of a group
     /// of slots, of which it has to fill the first empty one if the entry is in none. Look-ups that
-    /// meet a full group go on when all others are done: the next group has then come from memory.
-    /// `rehash` is the hash of what is in a slot.
+    /// meet a full group continue when all others are done: by then the next group is in the cache.
+    /// `rehash` computes the hash of the entry in a slot.
     #[inline(always)]
     pub(super) fn each(
         &self,
         (stride, hashes, overflow): (usize, &[u64], &mut Overflow),
         rehash: impl Fn(&[AtomicU64]) -> u64,
-        mut look: impl FnMut(usize, &[AtomicU64]) -> Look,
+        mut probe: impl FnMut(usize, &[AtomicU64]) -> Probe,
     ) -> Result<(), StoreFull> {
-        debug_assert_eq!(stride, self.stride, "a constant, for the sake of the compiler");
+        debug_assert_eq!(
+            stride, self.stride,
+            "`stride` is passed so that it is a constant in the loop"
+        );
         let Overflow { later, grew } = overflow;
         later.clear();
         let (mut next, mut done) = (0, 0);
         while next < hashes.len() || done < later.len() {
             let shards = self.read();
             let shard = |hash: u64| &shards[shard_of(hash)];
-            let expect = |hash: u64| shard(hash).expect(shard(hash).home(hash), stride);
+            let prefetch = |hash: u64| shard(hash).prefetch(shard(hash).home(hash), stride);
             // If the table has grown, the groups have other numbers.
             later[done..].iter_mut().for_each(|later| {
                 later.group = shard(hashes[later.number]).home(hashes[later.number])
             });
-            hashes[next..].iter().take(AHEAD).for_each(|&hash| expect(hash));
+            hashes[next..].iter().take(AHEAD).for_each(|&hash| prefetch(hash));
             let crowded = loop {
                 let (number, group) = if next < hashes.len() {
                     if let Some(&ahead) = hashes.get(next + AHEAD) {
-                        expect(ahead);
+                        prefetch(ahead);
                     }
                     next += 1;
                     (next - 1, shard(hashes[next - 1]).home(hashes[next - 1]))
@@ -277,15 +282,15 @@ impl Shards {
                     break None;
                 };
                 let shard = shard(hashes[number]);
-                match look(number, shard.group(group, stride)) {
-                    Look::Seen => {}
-                    Look::Filled if shard.is_crowded_by_one() => {
+                match probe(number, shard.group(group, stride)) {
+                    Probe::Seen => {}
+                    Probe::Filled if shard.is_crowded_by_one() => {
                         break Some(shard_of(hashes[number]));
                     }
-                    Look::Filled => {}
-                    Look::Full => {
+                    Probe::Filled => {}
+                    Probe::Full => {
                         let group = shard.after(group);
-                        shard.expect(group, stride);
+                        shard.prefetch(group, stride);
                         later.push(Later { number, group });
                     }
                 }

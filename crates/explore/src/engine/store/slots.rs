@@ -65,7 +65,7 @@ impl Slots {
         Layout::array::<AtomicU64>(words).and_then(|l| l.align_to(64)).ok()
     }
 
-    /// Whether memory of this size is mapped directly. Depends on nothing but the size: `drop` asks
+    /// Whether memory of this size is mapped directly. Depends only on the size: `drop` calls this
     /// again.
     fn is_mapped(layout: Layout) -> bool {
         mapping::POSSIBLE && layout.size() >= HUGE && layout.size().is_multiple_of(HUGE)
@@ -163,7 +163,7 @@ mod mapping {
         // SAFETY: only called by this file, with whole pages of a mapping that it made and does not
         // use any more.
         let done = unsafe { libc::munmap(first.as_ptr().cast(), bytes) };
-        debug_assert_eq!(done, 0, "what was mapped can be unmapped");
+        debug_assert_eq!(done, 0, "mapped pages can be unmapped");
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
         // Miri takes minutes for a huge page.
         let large = if cfg!(miri) { &[][..] } else { &large };
         for &words in [1, 7, 4096].iter().chain(large) {
-            let slots = Slots::zeroed(words).expect("so little memory can be had");
+            let slots = Slots::zeroed(words).expect("a small allocation succeeds");
             assert_eq!(slots.len(), words);
             assert!(slots.iter().all(|slot| slot.load(Relaxed) == 0));
             assert_eq!(slots.as_ptr() as usize % 64, 0);

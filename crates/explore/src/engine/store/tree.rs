@@ -1,4 +1,4 @@
-//! Exact sets of states that share what they have in common: tree compression.
+//! Exact sets of states that share equal parts: tree compression.
 //!
 //! **Paper.** Laarman, van de Pol, Weber, "Parallel Recursive State Compression for Free" (SPIN
 //! 2011), as in LTSmin.
@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::exact::insert_words;
 use super::hash::hash;
-use super::shards::{Growth, Look, Overflow, Shards};
+use super::shards::{Growth, Overflow, Probe, Shards};
 use super::{Lookup, StoreFull, Visited, load_entries};
 use crate::codec::{Damaged, Reader, SaveInPlace, Writer};
 use crate::plan::coverage::Omission;
@@ -68,12 +68,12 @@ impl Tree {
         hashes.extend(pairs.iter().map(|&pair| hash::<1>(&[pair])));
         let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
         self.pairs.each((2, hashes, overflow), rehash, |i, group| {
-            let (look, number) =
-                if pairs[i] == 0 { (Look::Seen, ZEROS) } else { self.look_for(group, pairs[i]) };
-            if !matches!(look, Look::Full) {
+            let (probe, number) =
+                if pairs[i] == 0 { (Probe::Seen, ZEROS) } else { self.probe(group, pairs[i]) };
+            if !matches!(probe, Probe::Full) {
                 pairs[i] = number;
             }
-            look
+            probe
         })?;
         // Numbers beyond 32 bits would not make pairs. No worker has used one yet: each is used by
         // this very caller first.
@@ -82,7 +82,7 @@ impl Tree {
 
     /// The number of a pair that is not 0, if the group has or gets it.
     #[inline(always)]
-    fn look_for(&self, group: &[AtomicU64], pair: u64) -> (Look, u64) {
+    fn probe(&self, group: &[AtomicU64], pair: u64) -> (Probe, u64) {
         for slot in group.chunks_exact(2) {
             let (key, number) = (&slot[0], &slot[1]);
             let mut found = key.load(Acquire);
@@ -91,7 +91,7 @@ impl Tree {
                     Ok(_) => {
                         let new = self.next.fetch_add(1, Relaxed);
                         number.store(new, Release);
-                        return (Look::Filled, new);
+                        return (Probe::Filled, new);
                     }
                     Err(theirs) => found = theirs,
                 }
@@ -103,10 +103,10 @@ impl Tree {
                     spin_loop();
                     known = number.load(Acquire);
                 }
-                return (Look::Seen, known);
+                return (Probe::Seen, known);
             }
         }
-        (Look::Full, 0)
+        (Probe::Full, 0)
     }
 }
 
@@ -156,10 +156,13 @@ impl SaveInPlace for Tree {
     }
 
     fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
-        self.next.store(from.get()?, Relaxed);
+        let next = from.get()?;
+        self.next.store(next, Relaxed);
         self.pairs.load_sizes(from)?;
         let Lookup { mut fresh, mut hashes, mut overflow, .. } = Lookup::default();
-        load_entries(from, 2, |pairs| {
+        // A pair without a number is one that another worker is about to number.
+        let valid = |pair: &[u64]| (ZEROS + 1..next).contains(&pair[1]);
+        load_entries(from, 2, valid, |pairs| {
             hashes.clear();
             hashes.extend(pairs.chunks_exact(2).map(|pair| hash::<1>(&pair[..1])));
             let rehash = |slot: &[AtomicU64]| hash::<1>(&[slot[0].load(Relaxed)]);
@@ -167,25 +170,55 @@ impl SaveInPlace for Tree {
             self.pairs.each((2, &hashes, &mut overflow), rehash, |i, group| {
                 let Some(slot) = group.chunks_exact(2).find(|slot| slot[0].load(Relaxed) == 0)
                 else {
-                    return Look::Full;
+                    return Probe::Full;
                 };
                 slot.iter().zip(&pairs[2 * i..]).for_each(|(to, &from)| to.store(from, Relaxed));
-                Look::Filled
+                Probe::Filled
             })
         })?;
         self.roots.load_sizes(from)?;
-        load_entries(from, 1, |roots| {
-            hashes.clear();
-            hashes.extend(roots.iter().map(|&root| hash::<1>(&[root])));
-            insert_words(
-                &self.roots,
-                roots,
-                (&hashes, &mut overflow),
-                |root| hash::<1>(&[root]),
-                &mut fresh,
-            )?;
-            fresh.clear();
-            Ok(())
-        })
+        load_entries(
+            from,
+            1,
+            |_| true,
+            |roots| {
+                hashes.clear();
+                hashes.extend(roots.iter().map(|&root| hash::<1>(&[root])));
+                insert_words(
+                    &self.roots,
+                    roots,
+                    (&hashes, &mut overflow),
+                    |root| hash::<1>(&[root]),
+                    &mut fresh,
+                )?;
+                fresh.clear();
+                Ok(())
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A worker would wait for the number of a pair that has none.
+    #[test]
+    fn a_pair_without_a_number_is_not_read() {
+        let tree = || Tree::new(2, 1).unwrap_or_else(|_| panic!("so little memory can be had"));
+        let (written, pair) = (tree(), 0x1234_5678_9abc_def1u64);
+        written.insert(&[pair, 5], &mut Lookup::default()).unwrap_or_else(|_| panic!("memory"));
+        let mut bytes = Writer::collect(|to| written.save_contents(to));
+        let read = |bytes: &[u8]| {
+            let mut from = Reader::new(Box::new(Cursor::new(bytes.to_vec())), bytes.len() as u64);
+            tree().load_contents(&mut from)
+        };
+        assert_eq!(read(&bytes), Ok(()));
+        let at = bytes.windows(8).position(|window| window == pair.to_le_bytes());
+        let number = at.expect("the pair is written") + 8;
+        bytes[number..number + 8].fill(0);
+        assert_eq!(read(&bytes), Err(Damaged));
     }
 }

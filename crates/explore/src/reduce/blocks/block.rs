@@ -24,8 +24,8 @@ pub struct Block {
     pub position: usize,
     /// The steps of the thread.
     pub steps: Range<usize>,
-    /// What its one shared step does to shared variables, under the dependence. Empty if it has
-    /// none.
+    /// The accesses of its shared step to shared variables, under the dependence. Empty if it has
+    /// no shared step.
     pub shared: Footprint,
 }
 

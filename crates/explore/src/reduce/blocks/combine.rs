@@ -2,16 +2,16 @@
 //!
 //! The paper lists all orders of each variable, forms the product of these lists, and drops what
 //! contradicts itself at the end. Here an order grows access by access, one variable after the
-//! other, in one graph. That an access comes next in its variable's order means that it is before
-//! all accesses of the variable that are left and in conflict with it; so it can come next iff none
-//! of them is before it already. A graph without cycle can always be continued, because its
-//! topological sort is one way to do it: **no contradictory combination is ever formed, and no
-//! beginning of one**. The work between two PO graphs is polynomial.
+//! other, in one graph. To choose an access as the next in its variable's order means to order it
+//! before all remaining accesses of the variable that conflict with it; so it can be next iff none
+//! of them is ordered before it already. An acyclic graph can always be continued, because its
+//! topological sort is one way to do so: **neither a contradictory combination nor a prefix of one
+//! is ever formed**. The work between two PO graphs is polynomial.
 //!
 //! Where reads commute, reads between two writes are taken in the order of their threads. To take a
 //! read of a later thread is to decide that the reads of earlier threads which could come next come
-//! behind another write: that is allowed iff there is one left which none of them is before. This
-//! keeps the invariant.
+//! after another write. That is allowed iff a write remains which none of them is ordered before.
+//! This preserves the invariant.
 
 use preempt_system::Access;
 
@@ -70,8 +70,9 @@ impl<'b> Combinations<'b> {
         &self.chosen
     }
 
-    /// Continues after the graph to which these choices lead. `None` if they lead to none.
-    pub(super) fn go_behind(&mut self, chosen: &[(usize, usize)]) -> Option<()> {
+    /// Continues after the graph to which these choices lead. `None` if they do not lead to a
+    /// graph.
+    pub(super) fn resume_after(&mut self, chosen: &[(usize, usize)]) -> Option<()> {
         self.started = true;
         let mut is_open = self.enter(0, None);
         for &(variable, thread) in chosen {
@@ -105,11 +106,11 @@ impl<'b> Combinations<'b> {
             let mark = place.mark;
             let choice = place.choices.get(place.tried).copied();
             place.tried += 1;
-            // What was chosen here before, and the edges it made.
+            // Undoes the previous choice at this place and its edges.
             self.graph.take_back(mark);
             if self.chosen.len() == self.places.len() {
                 let (variable, thread) =
-                    self.chosen.pop().expect("as long as the places, which are some");
+                    self.chosen.pop().expect("there is one choice for each place but the last");
                 self.leave(variable, thread);
             }
             let Some(thread) = choice else {
@@ -133,14 +134,14 @@ impl<'b> Combinations<'b> {
                 .zip(&self.variables[*variable].accesses)
                 .any(|(&head, list)| head < list.len())
         };
-        // All before the one that was chosen last are done.
+        // All variables before the one that was chosen last are done.
         let from = self.chosen.last().map_or(0, |&(variable, _)| variable);
         (from..self.variables.len()).find(left).unwrap_or(self.variables.len())
     }
 
-    /// Makes the next place; `false` if there is nothing left to choose, so that the graph is
-    /// whole. `last` is the variable of the access that was chosen last, and `reader` its thread if
-    /// it is a read.
+    /// Creates the next place; `false` if there is nothing left to choose, so that the graph is
+    /// complete. `last` is the variable of the access that was chosen last, and `reader` its thread
+    /// if it is a read.
     fn enter(&mut self, last: usize, reader: Option<usize>) -> bool {
         let variable = self.variable();
         if variable == self.variables.len() {
@@ -160,15 +161,14 @@ impl<'b> Combinations<'b> {
         self.variables[variable].accesses[thread].get(self.heads[variable][thread]).copied()
     }
 
-    /// A thread's next write that is not.
+    /// A thread's next write that is not in the order of the variable.
     fn write(&self, variable: usize, thread: usize) -> Option<BlockId> {
         let left =
             self.variables[variable].accesses[thread].iter().skip(self.heads[variable][thread]);
         left.into_iter().find(|&&(_, access)| access == Access::Write).map(|&(id, _)| id)
     }
 
-    /// The first accesses of other threads that are left and in conflict with an access of this
-    /// thread.
+    /// The first remaining accesses of other threads that conflict with an access of this thread.
     fn rivals(
         &self,
         variable: usize,
@@ -214,8 +214,7 @@ impl<'b> Combinations<'b> {
 
     /// Puts the next access of a thread into the order of the variable.
     fn choose(&mut self, variable: usize, thread: usize) -> Access {
-        let (id, access) =
-            self.head(variable, thread).expect("only accesses that are left are chosen");
+        let (id, access) = self.head(variable, thread).expect("only remaining accesses are chosen");
         let rivals: Vec<BlockId> = self.rivals(variable, thread, access).collect();
         if access == Access::Write || !seeded!(ReadsUnordered) {
             rivals.into_iter().for_each(|rival| self.graph.add(id, rival));

@@ -1,11 +1,11 @@
-//! How many orders, combinations and PO graphs there are, without making them.
+//! The numbers of orders, combinations and PO graphs, computed without constructing them.
 //!
 //! A PO graph is a trace of the blocks, and a search with sleep sets completes exactly one sequence
 //! of each trace. In straight-line threads what such a search does at a place depends only on the
 //! *cut*, how far each thread has come, and on which threads sleep there. So it is enough to count
-//! how many ways lead to each pair of these, level by level: at most 2ⁿ times the product of
-//! (kᵢ + 1) pairs for n threads of kᵢ blocks, polynomial for a fixed number of threads, where the
-//! number of graphs is not.
+//! the paths to each pair of these, level by level: at most 2ⁿ times the product of (kᵢ + 1) pairs
+//! for n threads of kᵢ blocks, polynomial for a fixed number of threads, where the number of graphs
+//! is not.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use preempt_system::{Access, Footprint, ThreadId, ThreadSet};
 
 use super::block::Blocks;
 
-/// The most pairs of cut and sleeping threads that are looked at.
+/// The most pairs of cut and sleeping threads that are visited.
 const MOST_PLACES: usize = 1 << 18;
 
-/// What there is to count. `None` where a number has more than 128 bits, or counting would take too
+/// Counts of a program. `None` where a number has more than 128 bits, or counting would take too
 /// long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
@@ -24,9 +24,9 @@ pub struct Figures {
     pub interleavings: Option<u128>,
     /// For each shared variable, the orders of the blocks that access it.
     pub orders: Vec<Option<u128>>,
-    /// The combinations of these, before those are dropped that contradict themselves.
+    /// The combinations of these, including contradictory ones.
     pub product: Option<u128>,
-    /// PO graphs: the combinations that are left.
+    /// PO graphs: the combinations without a contradiction.
     pub graphs: Option<u128>,
     /// Formula (12) of the paper, which Theorem 1 calls an upper bound of `graphs`.
     pub claimed: f64,
@@ -68,7 +68,7 @@ fn orders(accesses: &[Vec<(usize, Access)>]) -> Option<u128> {
 pub fn multinomial(parts: &[usize]) -> Option<u128> {
     let (mut all, mut number) = (0u128, 1u128);
     for &part in parts {
-        // C(all + part, part): the values on the way are whole numbers.
+        // C(all + part, part): all intermediate values are whole numbers.
         let binomial = (1..=part as u128)
             .try_fold(1u128, |chosen, i| Some(chosen.checked_mul(all + i)? / i))?;
         all += part as u128;
@@ -85,7 +85,7 @@ fn claimed(blocks: &Blocks) -> f64 {
     if r == 0.0 { 1.0 } else { (b / r).powf(2.0 * r) * (1.0 - 1.0 / n).powf(r) }
 }
 
-/// Traces of threads that do this, some of which depends on each other.
+/// The number of traces of straight-line threads with these steps and this dependence relation.
 fn traces<T>(lines: &[Vec<T>], depends: impl Fn(&T, &T) -> bool) -> Option<u128> {
     let length: usize = lines.iter().map(Vec::len).sum();
     let threads = || (0..lines.len()).map(ThreadId::new);

@@ -1,9 +1,9 @@
 //! Steps 4 and 5: a PO graph that grows edge by edge, and its topological sort.
 //!
-//! The blocks of a thread are totally ordered. So the blocks before a block are given by one number
-//! for each thread, how many of its blocks: a vector clock. Whether there is a path is one
-//! comparison. An edge is added by raising the clocks of all blocks behind it; the old ones go on a
-//! trail, so that edges can be taken back in the reverse order.
+//! The blocks of a thread are totally ordered. So the blocks before a block are given by the number
+//! of blocks of each thread: a vector clock. Whether there is a path is one comparison. An edge is
+//! added by raising the clocks of all blocks after it; the old clocks are pushed onto a trail, so
+//! that edges can be removed in the reverse order.
 
 use super::block::{BlockId, Blocks};
 
@@ -77,8 +77,8 @@ impl<'b> PoGraph<'b> {
     }
 
     /// One order of the blocks that respects all edges, or `None` if they contradict each other.
-    /// The thread that runs goes on while it can, else the first goes that can: that needs few
-    /// preemptions.
+    /// The running thread continues while it can, else the first ready thread follows: this keeps
+    /// preemptions few.
     pub fn sort(&self) -> Option<Vec<BlockId>> {
         let mut done = vec![0; self.width];
         let mut order = Vec::with_capacity(self.blocks.all.len());
@@ -98,7 +98,7 @@ impl<'b> PoGraph<'b> {
         Some(order)
     }
 
-    /// Whether all that comes before a block is done.
+    /// Whether all blocks before a block are done.
     fn is_ready(&self, id: BlockId, done: &[u32]) -> bool {
         let own = self.blocks.all[id].thread;
         let before = self.clock(id).iter().zip(done).enumerate();

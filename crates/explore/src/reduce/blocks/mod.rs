@@ -4,12 +4,12 @@
 //! Systems in Polynomial Time*, section 3, all six steps.
 //!
 //! **Guarantees.** One execution of every PO graph, hence at least one of every trace: all terminal
-//! states, failed assertions and run-time errors survive. A thread that has gone wrong takes no
-//! further step; its remaining blocks are passed over, and several graphs may show one trace then.
-//! If no step fails there are as many executions as traces ([`Dependence::ReadWrite`]), or as
-//! traces in which any two accesses to a variable are ordered ([`Dependence::All`], the paper's
-//! reading). States on the way are not all visited: invariants are not checked. Nothing blocks in
-//! such programs, so that there are no deadlocks to be lost.
+//! states, failed assertions and run-time errors survive. A thread that has failed takes no further
+//! step; its remaining blocks are skipped, and then several graphs may show one trace. If no step
+//! fails there are as many executions as traces ([`Dependence::ReadWrite`]), or as traces in which
+//! any two accesses to a variable are ordered ([`Dependence::All`], the paper's reading). Not all
+//! intermediate states are visited, so invariants are not checked. Nothing blocks in such programs,
+//! so there are no deadlocks.
 //!
 //! **Map.**
 //!
@@ -21,17 +21,17 @@
 //! | a(v, t), `blocks_var` | [`Variable::accesses`] |
 //! | `INTERLEAVE_REC`, `GENERATECOMBINATIONS_REC`, `CONSTRUCTPOGRAPHS` | `Combinations` |
 //! | `TOPOLOGICALSORTING` | [`PoGraph::sort`] |
-//! | `COMPUTESTATESPACE` | [`explore`] |
+//! | `COMPUTESTATESPACE` | [`run_po_graphs`] |
 //! | formula (12) | [`Figures::claimed`] |
 //!
 //! **Deviations.** 1. Reads commute unless the paper's reading is asked for: our footprints tell
 //! reads from writes, and ordering reads only multiplies graphs. 2. Orders are not listed and
 //! multiplied: a combination grows access by access and no contradictory one is ever formed
 //! (`combine`). 3. Contradictions do arise from statements with one variable each, through the
-//! order within threads (program F of the zoo), which the paper denies; they are looked for
-//! always. 4. Slips of the pseudo-code are put right; tests seed them (`mutants`). 5. The number of graphs
-//! is counted beforehand (`count`), not estimated by formula (12), which is no upper bound:
-//! Theorem 1 is false.
+//! order within threads (program F of the zoo), which the paper denies; they are always checked. 4.
+//! Errors of the pseudo-code are corrected; tests seed them (`mutants`). 5. The number of graphs is
+//! counted beforehand (`count`), not estimated by formula (12), which is no upper bound: Theorem 1
+//! is false.
 //!
 //! **Cost.** Per graph: accesses × blocks × threads, and the steps that the next topological order
 //! does not share with the last. The number of graphs is exponential in the number of accesses even
@@ -55,7 +55,7 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::{self, Ignore, ResumableSearch, Stop, Visitor};
 use crate::plan::Refusal;
 
-/// More PO graphs than these are not run.
+/// Programs with more PO graphs are refused.
 pub const MOST_GRAPHS: u128 = 10_000_000;
 
 /// The configuration of a search.
@@ -70,14 +70,14 @@ pub struct Config {
 pub struct Counts {
     /// PO graphs, each run once.
     pub graphs: u64,
-    /// Beginnings of combinations that could not be continued: none.
+    /// Prefixes of combinations that could not be continued. Always 0 unless an error is seeded.
     pub dead_ends: u64,
 }
 
-/// Why a program is not for this reduction.
+/// Why a program cannot be reduced in this way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// Its threads are no straight lines.
+    /// A thread is not a straight line.
     NotStraight(NotStraight),
     /// It has this many PO graphs, or so many threads and blocks that these could not be counted.
     TooMany(Option<u128>),
@@ -121,7 +121,7 @@ pub fn po_graphs<E>(
 
 /// Runs one execution of every PO graph. `lines` are the [straight lines](Model::straight_lines) of
 /// the model.
-pub fn explore<S: System>(
+pub fn run_po_graphs<S: System>(
     lines: &[Vec<Footprint>],
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
@@ -129,7 +129,7 @@ pub fn explore<S: System>(
 ) -> Result<Counts, Stop<S::Need>> {
     let blocks = Blocks::new(lines, config.dependence);
     let mut search = Search::new(lines, &blocks, cursor);
-    execution::explore(&mut search, visitor)?;
+    execution::run_to_end(&mut search, visitor)?;
     Ok(search.counts())
 }
 
@@ -180,7 +180,7 @@ impl<S: System> ResumableSearch<S> for Search<'_, '_, S> {
         let chosen: Vec<(usize, usize)> = from.get()?;
         self.graphs = graphs;
         if graphs > 0 {
-            self.combinations.go_behind(&chosen).ok_or(Damaged)?;
+            self.combinations.resume_after(&chosen).ok_or(Damaged)?;
         }
         self.combinations.dead_ends = dead_ends;
         Ok(())
@@ -201,8 +201,8 @@ struct Run<'b> {
     blocks: &'b Blocks,
     /// The order of the execution that the cursor has made.
     order: Vec<BlockId>,
-    /// How many steps the execution had before each of these blocks: fewer than the blocks have
-    /// where threads have gone wrong.
+    /// The number of steps of the execution before each of these blocks; fewer than the blocks have
+    /// where threads have failed.
     lengths: Vec<usize>,
 }
 
@@ -239,17 +239,17 @@ impl Run<'_> {
         for step in block.steps.clone() {
             match cursor.pending(thread).status {
                 Status::Enabled => {}
-                // The thread has gone wrong.
+                // The thread has failed.
                 Status::Ended => return Ok(()),
                 other => {
                     panic!("a thread that takes the same steps in every execution is not {other:?}")
                 }
             }
             let choice = Choice::of(thread);
-            let foreseen = covers(&self.lines[block.thread][step], cursor.footprint(choice));
+            let predicted = covers(&self.lines[block.thread][step], cursor.footprint(choice));
             assert!(
-                foreseen,
-                "a step touches what was foreseen: step {step} of thread {}",
+                predicted,
+                "a step has the predicted footprint: step {step} of thread {}",
                 block.thread
             );
             let failure = cursor.step(choice)?;
@@ -259,10 +259,10 @@ impl Run<'_> {
     }
 }
 
-/// Whether every access of `step` is in `foreseen`.
-fn covers(foreseen: &Footprint, step: &Footprint) -> bool {
-    let foreseen = foreseen.accesses();
+/// Whether every access of `step` is in `predicted`.
+fn covers(predicted: &Footprint, step: &Footprint) -> bool {
+    let predicted = predicted.accesses();
     step.accesses()
         .iter()
-        .all(|&(location, access)| foreseen.iter().any(|&(l, a)| l == location && a >= access))
+        .all(|&(location, access)| predicted.iter().any(|&(l, a)| l == location && a >= access))
 }

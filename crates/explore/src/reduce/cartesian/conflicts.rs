@@ -1,7 +1,7 @@
 //! Which prefixes touch which locations: the table by which CalcCV finds dependence without
 //! comparing transitions.
 //!
-//! For every location it knows the threads whose prefixes read or write it, apart for the *last*
+//! For every location it has the threads whose prefixes read or write it, separately for the *last*
 //! transition of a prefix and for its *body*, all transitions before the last. A transition is
 //! checked against all other prefixes in as many look-ups as it has accesses, however long they
 //! are: that makes CalcCV linear in the size of the vector (cartesian, section 5).
@@ -34,10 +34,10 @@ impl Users {
     }
 }
 
-/// What is known of one location.
+/// The accesses to one location.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// The vector that it belongs to; all else is of no use in any other.
+    /// The vector that it belongs to. The entry is stale in any other.
     vector: u64,
     body: Users,
     last: Users,
@@ -52,31 +52,31 @@ pub(super) struct Conflicts {
     vector: u64,
 }
 
-/// Whom a transition depends on.
+/// The prefixes that a transition depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dependent {
-    /// Threads with such a transition in the body of their prefix.
+    /// Threads with a dependent transition in the body of their prefix.
     pub(super) body: ThreadSet,
-    /// Threads whose last transition is such a one.
+    /// Threads whose last transition is dependent.
     pub(super) last: ThreadSet,
-    /// Whether the observer's is.
+    /// Whether the observer's transition is dependent.
     pub(super) observer: bool,
 }
 
 impl Conflicts {
-    /// Forgets everything, in constant time.
+    /// Clears the table in constant time.
     pub(super) fn clear(&mut self) {
         self.vector += 1;
     }
 
-    /// The observer reads all this.
+    /// Records the accesses of the observer.
     pub(super) fn observe(&mut self, footprint: &Footprint) {
         for &(location, _) in footprint.accesses() {
             self.entry(location).observed = true;
         }
     }
 
-    /// Whom a transition of `thread` depends on.
+    /// The prefixes that a transition of `thread` depends on.
     #[inline(always)]
     pub(super) fn of(&self, thread: ThreadId, footprint: &Footprint) -> Dependent {
         let (mut body, mut last, mut observer) = (0, 0, false);
@@ -97,7 +97,7 @@ impl Conflicts {
         }
     }
 
-    /// The last transition of `thread`'s prefix is one with this footprint.
+    /// Adds the last transition of `thread`'s prefix, which has this footprint.
     #[inline(always)]
     pub(super) fn add_last(&mut self, thread: ThreadId, footprint: &Footprint) {
         for &(location, access) in footprint.accesses() {
@@ -105,7 +105,7 @@ impl Conflicts {
         }
     }
 
-    /// The last transition of `thread`'s prefix, which has this footprint, is the last no more.
+    /// Moves the last transition of `thread`'s prefix, which has this footprint, to the body.
     #[inline(always)]
     pub(super) fn move_to_body(&mut self, thread: ThreadId, footprint: &Footprint) {
         for &(location, access) in footprint.accesses() {

@@ -4,27 +4,28 @@
 //! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, `vector.rs`), the search (Figure 7) and
 //! its concurrent variant (Figure 8, `search.rs`, `work.rs`).
 //!
-//! **Guarantees.** Sound and complete for what threads see by themselves: every local state of
-//! every thread is met on some prefix (Theorem 1), hence every failed assertion and every run-time
-//! error. Deadlocks and invariants too, by the two arguments below, which are not in the paper. Not
-//! every state is visited, and schedules are not the shortest.
+//! **Guarantees.** Sound and complete for local properties: every local state of every thread is
+//! reached on some prefix (Theorem 1), hence every failed assertion and every run-time error.
+//! Deadlocks and invariants too, by the two arguments below, which are not in the paper. Not every
+//! state is visited, and schedules are not the shortest.
 //!
-//! *Deadlocks.* Let *d* be a deadlock behind a covered state *s*, and *w* a shortest way from *s*
-//! to *d*. If some thread comes to the end of its prefix on *w*, take the first that does: all
-//! steps before are of the bodies of prefixes, which are independent of all of this prefix, so that
-//! the prefix can be taken first; it leads to a covered state from which *d* is nearer. Otherwise
-//! all of *w* belongs to bodies. They are independent of everything in the other prefixes, so that
-//! in *d* every thread does what it does next in its own prefix: it stands still there, and its
-//! prefix is its part of *w* and then self-loops. So *d* is where all prefixes together lead to,
-//! and this shows in *s*: every prefix ends with a thread that stands still, and one of them waits.
-//! Conversely, where every prefix ends so, the last transitions only read and depend on nothing,
-//! and the prefixes one after the other are an execution that ends in a deadlock.
+//! *Deadlocks.* Let *d* be a deadlock reachable from a covered state *s*, and *w* a shortest path
+//! from *s* to *d*. If some thread reaches the end of its prefix on *w*, take the first that does:
+//! all steps before belong to bodies of prefixes, which are independent of all of this prefix, so
+//! that the prefix can be taken first; it leads to a covered state from which *d* is nearer.
+//! Otherwise all of *w* belongs to bodies. They are independent of everything in the other
+//! prefixes, so that in *d* the next step of every thread is the next one of its own prefix: the
+//! thread stands still there, and its prefix is its part of *w* followed by self-loops. So *d* is
+//! the state to which all prefixes together lead, and this is visible in *s*: every prefix ends
+//! with a thread that stands still, and one of them waits. Conversely, where every prefix ends like
+//! this, the last transitions only read and depend on nothing, and the prefixes one after the other
+//! are an execution that ends in a deadlock.
 //!
-//! *Invariants* are the paper's observer, a thread that reads the invariant forever, made by
-//! the tool: its only transition reads what the invariant reads in *s*, so that every prefix ends
-//! with the first write to that. If *w* leads from *s* to a state in which the invariant is broken,
-//! and no thread comes to the end of its prefix, then *w* has changed nothing that the observer
-//! read: it is broken in *s*.
+//! *Invariants* are checked by the paper's observer, a thread that reads the invariant forever,
+//! which the tool adds: its only transition reads what the invariant reads in *s*, so that every
+//! prefix ends with the first write to it. If *w* leads from *s* to a state that violates the
+//! invariant, and no thread reaches the end of its prefix, then *w* has changed nothing that the
+//! observer read: *s* violates the invariant as well.
 //!
 //! **Map.** CV → `vector::CartesianVector`; prefix → `vector::Prefix`; CoveredSet → the store;
 //! WorkSet, ActiveThreads → `work::WorkSet`; dependent → `conflicts::Conflicts`; "marked as
@@ -38,12 +39,12 @@
 //! transition that is executed and then not added counts. 3. A prefix that ends in *s* is not put
 //! into the WorkSet: *s* is covered. 4. Lemma 1 is not quite true: a prefix that was marked
 //! infinite may become dependent in its last transition, which closes the cycle. It stays marked: a
-//! cycle can be cut out of any way. 5. A thread that chooses has one prefix for each alternative;
-//! these are not extended, and no prefix goes on across a choice: the paper's threads are
-//! deterministic. 6. The paper's threads all exist from the start. A slot without thread is one
-//! that waits: it reads the slot's state, which `spawn` writes, so that a spawn is
-//! the last transition of its prefix. 7. States are looked up when they are found, not when they
-//! are taken.
+//! cycle can be cut out of any path. 5. A thread that chooses has one prefix for each alternative;
+//! these are not extended, and no prefix continues across a choice: the paper's threads are
+//! deterministic. 6. The paper's threads all exist from the start. A slot without a thread counts
+//! as a waiting thread: it reads the slot's state, which `spawn` writes, so that a spawn is the
+//! last transition of its prefix. 7. States are looked up when they are found, not when they are
+//! taken.
 //!
 //! **Cost.** Time proportional to the transitions executed, each with its footprint and the hash of
 //! its state. Beside the store, the WorkSet and the states of one vector for each worker.
@@ -83,12 +84,12 @@ pub struct Config {
 #[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// The local states of every thread that were met.
+    /// The local states of every thread that were reached.
     pub locals: Vec<BTreeSet<Vec<u64>>>,
 }
 
 /// Searches `model` as `plan` says.
-pub(crate) fn explore<M: Model>(
+pub(crate) fn explore_vectors<M: Model>(
     plan: &ResolvedPlan,
     model: &M,
     control: &SearchControl,
@@ -117,8 +118,8 @@ fn explore_with<M: Model>(
     }
 }
 
-/// Searches with a changed algorithm, for tests: the names of the failures found, what was seen,
-/// and the local states met. The model must have stable names and be large enough.
+/// Searches with a changed algorithm, for tests: the names of the failures found, the coverage, and
+/// the local states reached. The model must have stable names and be large enough.
 #[doc(hidden)]
 pub fn cover<M: Model>(
     plan: &Plan,
@@ -126,7 +127,7 @@ pub fn cover<M: Model>(
     model: &M,
 ) -> Result<(Vec<preempt_system::Failure>, Coverage, Covered), Capacity> {
     let plan = plan.resolve().expect("the plan is cartesian");
-    let control = SearchControl::unseen(plan.limits);
+    let control = SearchControl::unobserved(plan.limits);
     let mut explored = Explored::default();
     let Ok(store) = store::build(plan.strategy.store(), model.shape().words, plan.jobs) else {
         control.stop(Stop::Limit(Limit::Memory));

@@ -1,8 +1,8 @@
 //! The states that the prefixes of one vector have passed: CalcCV's test for cycles.
 //!
-//! One open-addressing table for all threads, emptied in constant time. It holds places in the
-//! vector's list of states, not states: a hit is confirmed by comparing the states themselves, so
-//! that no chance decides what counts as a cycle.
+//! One open-addressing table for all threads, emptied in constant time. It holds indices into the
+//! vector's list of states, not states: a hit is confirmed by comparing the states themselves, so a
+//! hash collision never counts as a cycle.
 
 use preempt_system::ThreadId;
 
@@ -28,7 +28,7 @@ impl Passed {
         Passed { slots: vec![Slot::default(); 64], vector: 1, used: 0 }
     }
 
-    /// Forgets everything, in constant time but for once in 2³² calls.
+    /// Clears the table, in constant time except once in 2³² calls.
     pub(super) fn clear(&mut self) {
         self.used = 0;
         self.vector = self.vector.wrapping_add(1);
@@ -38,14 +38,13 @@ impl Passed {
         }
     }
 
-    /// The hash of a state as one of `thread`'s prefix: cycles of different threads have nothing to
-    /// do with each other.
+    /// The hash of a state in `thread`'s prefix: cycles of different threads are unrelated.
     #[inline(always)]
     pub(super) fn hash_for(thread: ThreadId, hash: u64) -> u64 {
         hash.wrapping_add(thread.index() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
-    /// Whether a state with this hash is in, and is the one sought.
+    /// Whether the table has a state with this hash for which `is` holds.
     #[inline(always)]
     pub(super) fn contains(&self, hash: u64, is: impl Fn(u32) -> bool) -> bool {
         let mut at = self.home(hash);

@@ -1,15 +1,14 @@
 //! The search: Figure 7 with one worker, Figure 8 with several.
 //!
 //! A state is looked up when a prefix has led to it, not when it is taken from the WorkSet:
-//! CoveredSet comes out the same, and no state waits twice. CalcCV is a function of the state, so
-//! that all numbers are the same for any number of workers and for both orders.
+//! CoveredSet is the same, and no state waits twice. CalcCV is a function of the state, so that all
+//! numbers are the same for any number of workers and for both orders.
 //!
-//! Nothing is kept from which a path could be read. When something was found, one worker searches
-//! again, in the same order for any number of workers, and keeps for every state the prefix that led
-//! to it: 16 bytes.
+//! No parent links are kept. After a finding, one worker searches again, in the same order for any
+//! number of workers, and keeps for every state the prefix that led to it: 16 bytes.
 //!
-//! It pauses between two vectors. The remaining work is the store, the WorkSet, and what each worker
-//! holds.
+//! It pauses between two vectors. The remaining work is the store, the WorkSet, and what each
+//! worker holds.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -51,7 +50,7 @@ struct Shared<'a> {
     control: &'a SearchControl<'a>,
     work: WorkSet,
     failures: Mutex<DistinctFailures>,
-    /// What the first search has found, if this is the second.
+    /// The failures of the first search, if this is the second.
     wanted: Option<&'a DistinctFailures>,
 }
 
@@ -59,7 +58,7 @@ save_in_place!(['a] Shared<'a> { work, failures, store });
 
 impl Shared<'_> {
     #[cold]
-    fn note(&self, failure: Failure, schedule: Schedule) {
+    fn record(&self, failure: Failure, schedule: Schedule) {
         let mut failures = lock(&self.failures);
         if failures.record_shortest(failure, schedule) {
             self.control.count_failure();
@@ -71,7 +70,8 @@ impl Shared<'_> {
         };
         drop(failures);
         if enough {
-            // Breadth first, the level is finished, so that the numbers do not depend on the workers.
+            // Breadth first, the level is finished, so that the numbers do not depend on the
+            // workers.
             match is_depth_first(self.plan) {
                 true => self.control.stop(Stop::Finding),
                 false => self.work.with(|levels| levels.is_last = true),
@@ -111,7 +111,7 @@ struct PausedWorker {
 
 save_fields!(PausedWorker { items, done, fresh, seen; reached });
 
-impl Paused for PausedWorker {
+impl Paused<Levels> for PausedWorker {
     fn is_done(&self) -> bool {
         self.done == self.items.0.len() && self.fresh.is_empty()
     }
@@ -119,6 +119,10 @@ impl Paused for PausedWorker {
     fn fits(&self, words: usize) -> bool {
         [self.items.0.len(), self.done, self.fresh.len()].iter().all(|len| len % (words + 1) == 0)
             && self.done <= self.items.0.len()
+    }
+
+    fn fit(levels: &Levels, words: usize) -> bool {
+        levels.fit(words + 1)
     }
 }
 
@@ -132,15 +136,15 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
                 self.vector.seen.depth = self.vector.seen.depth.max(level);
                 control.reach_depth(level);
             }
-            let goes_on = || !control.stopped() && !control.is_pausing();
-            while self.paused.done < items.len() && goes_on() {
+            let may_continue = || !control.stopped() && !control.is_pausing();
+            while self.paused.done < items.len() && may_continue() {
                 let item = &items[self.paused.done..][..=words];
                 if self.cover(&item[..words], item[words] as u32) {
                     self.paused.done += words + 1;
                 }
             }
             self.paused.items = (items, level);
-            if !goes_on() {
+            if !may_continue() {
                 return;
             }
             let PausedWorker { items, done, fresh, .. } = &mut self.paused;
@@ -155,21 +159,22 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         }
     }
 
-    /// Computes the vector of a state, and passes on where it leads to. `false` if the search has
-    /// to end before the vector is known: it is as if the state was not taken.
+    /// Computes the vector of a state, and passes on the states that it leads to. `false` if the
+    /// search has to end before the vector is known; then the state counts as not taken.
     fn cover(&mut self, state: &[u64], number: u32) -> bool {
         let Shared { store, control, .. } = *self.shared;
         let reported = &mut self.reported;
-        let mut goes_on = |seen: &Coverage, bytes: usize| {
+        let mut may_continue = |seen: &Coverage, bytes: usize| {
             control.poll_bytes(
                 seen.transitions - mem::replace(reported, seen.transitions),
                 store.bytes() + bytes,
             );
-            // A vector that is not finished cannot be written, and one that is may take long.
+            // An unfinished vector cannot be written to a checkpoint, and finishing it may take
+            // long.
             !control.stopped() && !control.is_ending()
         };
         let before = self.vector.seen;
-        match self.vector.calculate(state, &mut goes_on) {
+        match self.vector.calculate(state, &mut may_continue) {
             Err(Stop::Enough) if !control.stopped() => {
                 self.vector.seen = before;
                 return false;
@@ -180,7 +185,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
         true
     }
 
-    /// Passes on what the vector of a state has shown, and where it leads to.
+    /// Passes on the failures of a state's vector, and the states that it leads to.
     fn pass_on(&mut self, state: &[u64], number: u32) {
         let Shared { store, control, .. } = *self.shared;
         if !self.vector.failures.is_empty() {
@@ -232,7 +237,7 @@ impl<S: Stepper, const W: usize> Worker<'_, S, W> {
                         .for_each(|(first, moves)| run(first, moves, &mut steps)),
                 }
             }
-            self.shared.note(failure, Schedule::new(steps));
+            self.shared.record(failure, Schedule::new(steps));
         }
     }
 }
@@ -259,7 +264,7 @@ fn is_depth_first(plan: &ResolvedPlan) -> bool {
     matches!(plan.strategy, Strategy::Cartesian { order: StateOrder::DepthFirst, .. })
 }
 
-/// Searches once. Returns what the workers have seen.
+/// Searches once. Returns the results of the workers.
 fn once<M: Model, const W: usize>(
     (plan, config, model): (&ResolvedPlan, &Config, &M),
     control: &SearchControl,
@@ -295,7 +300,7 @@ fn once<M: Model, const W: usize>(
         PausedWorker { seen, reached, ..worker.paused }
     };
     let (all, begin) = ((&shared, &shared.work), || begin(&shared, model));
-    let workers = parallel::explore(control, all, shape.words, begin, run);
+    let workers = parallel::run_workers(control, all, shape.words, begin, run);
     if shared.work.with(|levels| levels.is_last) {
         control.stop(Stop::Finding);
     }
@@ -320,14 +325,14 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> 
             shared.control.stop(Stop::Restart(capacity));
             return None;
         }
-        other => unreachable!("a program starts, and is not {other:?}"),
+        other => unreachable!("the initial state cannot be {other:?}"),
     };
     let mut workers: Vec<_> = (0..shared.plan.jobs).map(|_| PausedWorker::default()).collect();
     let seen = &mut workers.first_mut().expect("a search has a worker").seen;
     (seen.states, seen.failed) = (1, u64::from(failure.is_some()));
     shared.control.add_states(1);
     if let Some(failure) = failure {
-        shared.note(failure, Schedule::default());
+        shared.record(failure, Schedule::default());
         if !shared.plan.keep_going {
             shared.control.stop(Stop::Finding);
             return Some(workers);
@@ -342,7 +347,7 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> 
     Some(workers)
 }
 
-/// Searches `model` as `plan` says, and leaves in `explored` what was seen and found.
+/// Searches `model` as `plan` says, and stores coverage and failures in `explored`.
 pub(super) fn search<M: Model, const W: usize>(
     of: (&ResolvedPlan, &Config, &M),
     control: &SearchControl,
@@ -354,7 +359,7 @@ pub(super) fn search<M: Model, const W: usize>(
     (explored.seen.frontier, explored.frontier_bytes) = control.most_waiting();
     (explored.store_bytes, explored.omission) =
         (store.bytes(), store.omission(explored.seen.states));
-    // The schedules are searched for with a new store: this one makes room for it.
+    // The schedules are searched for with a new store, so the memory of this one is freed first.
     drop(store);
     if !wanted.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_))) {
         explored.failures = schedules::<M, W>(of, &wanted, control);

@@ -1,6 +1,6 @@
 //! The states of the prefixes of one vector, by number.
 
-/// The number of the state that a vector is of.
+/// The index of the state to which a vector belongs.
 pub(super) const START: u32 = 0;
 
 /// The states, one after the other. `W` is the number of their words, 0 if it is only known at run
@@ -23,7 +23,7 @@ impl<const W: usize> States<W> {
         if W == 0 { self.words } else { W }
     }
 
-    /// Forgets all states; `state` becomes the [first](START).
+    /// Removes all states; `state` becomes the [first](START).
     pub(super) fn begin(&mut self, state: &[u64]) {
         let words = self.words();
         self.states[..words].copy_from_slice(&state[..words]);
@@ -35,7 +35,7 @@ impl<const W: usize> States<W> {
         &self.states[number as usize * self.words()..][..self.words()]
     }
 
-    /// A copy of a state to step in place. It is written over unless it is [kept](States::keep).
+    /// A copy of a state to step in place. It is overwritten unless it is [kept](States::keep).
     #[inline(always)]
     pub(super) fn draft(&mut self, from: u32) -> &mut [u64] {
         let words = self.words();
@@ -61,13 +61,13 @@ impl<const W: usize> States<W> {
         self.count - 1
     }
 
-    /// The hash of the first state. States are compared after all: it only has to be quick and to
-    /// scatter.
+    /// The hash of the first state. States with equal hashes are compared, so it only has to be
+    /// fast and well distributed.
     pub(super) fn hash_of_start(&self) -> u64 {
         self.get(START).iter().enumerate().fold(0, |hash, (at, &word)| hash ^ scatter(at, word))
     }
 
-    /// The hash of state `to`, by that of state `from`: only the words that differ count.
+    /// The hash of state `to`, computed from that of state `from` and the words that differ.
     #[inline(always)]
     pub(super) fn hash_after(&self, mut hash: u64, from: u32, to: u32) -> u64 {
         for (at, (&old, &new)) in self.get(from).iter().zip(self.get(to)).enumerate() {

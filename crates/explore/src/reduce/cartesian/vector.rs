@@ -1,12 +1,12 @@
 //! CalcCV: the cartesian vector of a state.
 //!
-//! **Paper.** cartesian, section 5, Figure 6, with the round-robin extension of which the text
-//! speaks.
+//! **Paper.** cartesian, section 5, Figure 6, with the round-robin extension that the text
+//! mentions.
 //!
 //! **Guarantees.** For every thread a prefix from the state, such that of two transitions of
 //! different prefixes that depend on each other both are the last of theirs (Definition 2, which is
-//! printed with the wrong sign), but for one case that is harmless: see the module's Deviation 4.
-//! The vector is a function of the state.
+//! printed with the wrong sign), except for one harmless case: see the module's Deviation 4. The
+//! vector is a function of the state.
 //!
 //! **Map.** CV → [`CartesianVector`]; CV\[i\] → [`Prefix`]; last_tran → `last`; extendable →
 //! `extendable`; dependent → [`Conflicts`]; "in CV\[i\]" → [`Passed`]; NextTrans, NextState →
@@ -48,7 +48,7 @@ impl Stutter {
             Step::Blocked { resting: true } => Stutter::Resting,
             Step::Ended => Stutter::Ended,
             Step::Vacant => Stutter::Vacant,
-            ref other => unreachable!("a thread that does not move is not {other:?}"),
+            ref other => unreachable!("a thread that stands still cannot be {other:?}"),
         }
     }
 
@@ -123,7 +123,7 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     invariants: bool,
     states: States<W>,
     start_hash: u64,
-    /// One for every slot.
+    /// The prefix of every slot.
     prefixes: Vec<Prefix>,
     /// The footprint of the last transition of each.
     last: Vec<Footprint>,
@@ -138,10 +138,9 @@ pub(super) struct CartesianVector<'c, S, const W: usize> {
     pub(super) seen: Coverage,
     /// The failures of this vector.
     pub(super) failures: Vec<(Place, Failure)>,
-    /// For tests: the local states of every thread that were met.
+    /// For tests: the local states of every thread that were reached.
     pub(super) reached: Vec<BTreeSet<Vec<u64>>>,
-    /// The transitions at which the limits are looked at next, and after how many more they are
-    /// looked at again.
+    /// The number of transitions at which the limits are polled next, and the interval after that.
     polled: u64,
     poll_interval: u64,
 }
@@ -190,12 +189,12 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         (self.polled, self.poll_interval) = (self.executed() + interval, interval);
     }
 
-    /// Computes the vector of `state`. `goes_on` is asked now and then, with the memory of the
-    /// vector: a prefix may be long.
+    /// Computes the vector of `state`. `may_continue` is called from time to time with the memory
+    /// of the vector, because a prefix may be long.
     pub(super) fn calculate(
         &mut self,
         state: &[u64],
-        goes_on: &mut impl FnMut(&Coverage, usize) -> bool,
+        may_continue: &mut impl FnMut(&Coverage, usize) -> bool,
     ) -> Result<(), Stop> {
         self.failures.clear();
         self.chosen.clear();
@@ -206,7 +205,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         self.start_hash = self.states.hash_of_start();
         self.seen.expanded += 1;
         for slot in 0..self.config.locals.len() {
-            self.note_local(ThreadId::new(slot), START);
+            self.record_local(ThreadId::new(slot), START);
         }
         if self.invariants {
             self.observe(state);
@@ -221,19 +220,19 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
             self.extend(thread)?;
             if self.executed() >= self.polled {
                 self.polled = self.executed() + self.poll_interval;
-                if !goes_on(&self.seen, self.bytes()) {
+                if !may_continue(&self.seen, self.bytes()) {
                     return Err(Stop::Enough);
                 }
             }
         }
         if self.deadlock {
-            self.look_for_deadlock();
+            self.check_deadlock();
         }
         self.seen.failed += self.failures.len() as u64;
         Ok(())
     }
 
-    /// The observer's transition: it looks at the invariants, and moves nothing.
+    /// The observer's transition: it reads the invariants and changes nothing.
     fn observe(&mut self, state: &[u64]) {
         self.next.clear();
         if let Err(failure) = self.stepper.invariant_with_footprint(state, &mut self.next) {
@@ -244,8 +243,8 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// Makes the prefix of a thread that has one transition; one for every alternative if the
-    /// thread chooses.
+    /// Starts the prefix of a thread with its first transition, or one prefix for every alternative
+    /// if the thread chooses.
     #[inline(always)]
     fn begin(&mut self, thread: ThreadId) -> Result<(), Capacity> {
         let slot = thread.index();
@@ -348,8 +347,8 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
         self.end_prefixes(thread, dependent.last, dependent.observer);
         match stutter {
-            None => self.move_on(thread),
-            Some(_) => self.note_stutter(thread, stutter),
+            None => self.append_draft(thread),
+            Some(_) => self.record_stutter(thread, stutter),
         }
         self.conflicts.move_to_body(thread, &self.last[thread.index()]);
         self.conflicts.add_last(thread, &self.next);
@@ -358,7 +357,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     }
 
     /// The same for a thread that stands still already: its transition is the same self-loop again,
-    /// and need not be executed to be known.
+    /// so it is not executed.
     fn stand_still(&mut self, thread: ThreadId, stutter: Stutter) {
         self.count(stutter);
         let footprint = &self.last[thread.index()];
@@ -372,7 +371,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         self.conflicts.move_to_body(thread, footprint);
         self.conflicts.add_last(thread, footprint);
         self.end_prefixes(thread, dependent.last, dependent.observer);
-        self.note_stutter(thread, Some(stutter));
+        self.record_stutter(thread, Some(stutter));
     }
 
     /// A transition that was executed is not added. Figure 6 as printed does not count it.
@@ -390,7 +389,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     /// Adds the draft to the prefix of a thread that can still be extended, or has just been found
     /// to end with it.
     #[inline(always)]
-    fn move_on(&mut self, thread: ThreadId) {
+    fn append_draft(&mut self, thread: ThreadId) {
         let slot = thread.index();
         let prefix = self.prefixes[slot];
         let before = prefix
@@ -419,7 +418,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     }
 
     /// Adds a self-loop. In a state that the prefix was extended from before, it is a cycle.
-    fn note_stutter(&mut self, thread: ThreadId, stutter: Option<Stutter>) {
+    fn record_stutter(&mut self, thread: ThreadId, stutter: Option<Stutter>) {
         let prefix = &mut self.prefixes[thread.index()];
         let closes = prefix.stuttered || self.config.reading == Reading::Literal;
         (prefix.stutter, prefix.stuttered) = (stutter, true);
@@ -449,9 +448,9 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// A deadlock behind this state is one here if every prefix ends with a thread that stands
-    /// still: see the [module](super).
-    fn look_for_deadlock(&mut self) {
+    /// Reports a deadlock if every prefix ends with a thread that stands still: see the
+    /// [module](super).
+    fn check_deadlock(&mut self) {
         let stands = |prefix: &Prefix| match prefix.stutter {
             Some(_) if seeded!(DeadlocksWhereMet) => prefix.moves == 0,
             stutter => stutter.is_some(),
@@ -467,8 +466,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         }
     }
 
-    /// The prefixes that end, with the states they end in. Those that stay where they began lead
-    /// nowhere.
+    /// The prefixes that end, with the states they end in, without those that end where they began.
     pub(super) fn ends(&self) -> impl Iterator<Item = (&Prefix, &[u64])> {
         let finite = |prefix: &&Prefix| !prefix.infinite && prefix.moves > 0;
         self.prefixes
@@ -488,13 +486,13 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
     #[inline(always)]
     fn keep(&mut self, thread: ThreadId) -> u32 {
         if !self.config.locals.is_empty() {
-            self.note_local(thread, self.states.drafted());
+            self.record_local(thread, self.states.drafted());
         }
         self.states.keep()
     }
 
     #[cold]
-    fn note_local(&mut self, thread: ThreadId, number: u32) {
+    fn record_local(&mut self, thread: ThreadId, number: u32) {
         let local = self.local(thread, number);
         self.reached[thread.index()].insert(local);
     }
@@ -513,7 +511,7 @@ impl<'c, S: Stepper, const W: usize> CartesianVector<'c, S, W> {
         })
     }
 
-    /// The hash of state `to` of a thread's prefix, by that of state `from`.
+    /// The hash of state `to` of a thread's prefix, computed from that of state `from`.
     #[inline(always)]
     fn hash_after(&self, thread: ThreadId, hash: u64, from: u32, to: u32) -> u64 {
         if seeded!(LocalCycles) {

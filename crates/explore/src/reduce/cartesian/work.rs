@@ -13,7 +13,7 @@ use crate::engine::queue::{Items, Queue};
 pub(super) type WorkSet = Queue<Levels>;
 
 /// The most states that a worker takes at a time.
-const HANDFUL: usize = 64;
+const MOST_TAKEN: usize = 64;
 
 /// States in their order.
 #[derive(Default)]
@@ -37,6 +37,12 @@ save_fields!(Levels { width, workers, depth_first, now, next, level, is_last });
 impl Levels {
     pub(super) fn new(width: usize, workers: usize, depth_first: bool) -> Levels {
         Levels { width, workers, depth_first, ..Levels::default() }
+    }
+
+    /// Whether all items have `width` words. Checked for what a checkpoint contains.
+    pub(super) fn fit(&self, width: usize) -> bool {
+        let whole = |items: &VecDeque<u64>| items.len().is_multiple_of(width);
+        self.width == width && self.workers > 0 && whole(&self.now) && whole(&self.next)
     }
 
     /// Adds the first item.
@@ -69,7 +75,7 @@ impl Items for Levels {
         if self.depth_first {
             items.extend(self.now.drain((waiting - 1) * self.width..));
         } else {
-            let count = (waiting / (2 * self.workers)).clamp(1, HANDFUL);
+            let count = (waiting / (2 * self.workers)).clamp(1, MOST_TAKEN);
             items.extend(self.now.drain(..count * self.width));
         }
         *level = self.level;
@@ -84,7 +90,7 @@ impl Items for Levels {
         self.now.is_empty() && (self.next.is_empty() || self.is_last)
     }
 
-    /// Goes on to the next level.
+    /// Moves to the next level.
     fn refill(&mut self) -> bool {
         if self.is_empty() {
             return false;
@@ -126,7 +132,7 @@ mod tests {
                 // The set is empty, and one worker is active: the other one has to wait.
                 assert!(
                     receive.recv_timeout(Duration::from_millis(50)).is_err(),
-                    "it took an empty set for the end"
+                    "a worker mistook an empty set for the end"
                 );
                 // Exactly one of the two gets the added item, and then both see that the work is
                 // done.
@@ -134,7 +140,7 @@ mod tests {
                 if more {
                     assert_eq!((items, exchange(&[]).0), (vec![8], false));
                 }
-                let (other, items) = receive.recv().expect("the other worker goes on");
+                let (other, items) = receive.recv().expect("the other worker continues");
                 assert_eq!((other, items.len()), (!more, usize::from(!more)));
             });
         }

@@ -1,9 +1,9 @@
-//! What is known of a cut: its state, the steps that are possible there, and the context bound of
+//! Evaluated cuts: the state of a cut, the steps that are possible there, and the context bound of
 //! each.
 //!
-//! A cut may never have been executed as such. Its state is that of the cut without one of its last
-//! actions, and then that action: so all of it follows from the initial state, is exact for every
-//! kind of object, and is computed once for each name.
+//! A cut may never have been executed as such. Its state results from that of the cut without one
+//! of its last actions by executing that action. So everything follows from the initial state, is
+//! exact for every kind of object, and is computed once for each name.
 
 use preempt_system::{Choice, HbAction, Status, System, ThreadId, ThreadSet};
 use smallvec::SmallVec;
@@ -21,8 +21,8 @@ pub(super) struct Possible<N> {
     pub(super) choice: Choice,
     /// The name of the state after it.
     pub(super) next: N,
-    /// The fewest preemptions of an execution that ends with this step, as far as the bound and one
-    /// more.
+    /// The fewest preemptions of an execution that ends with this step, capped at the bound plus
+    /// one.
     pub(super) bound: u8,
 }
 
@@ -70,7 +70,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         self.known.len()
     }
 
-    /// The memory that all of it takes.
+    /// The memory of all cuts.
     pub(super) fn bytes(&self) -> usize {
         self.known.bytes() + self.apart
     }
@@ -78,7 +78,7 @@ impl<S: System, N: Name> Cuts<S, N> {
     /// Keeps what is known of a cut.
     fn keep(&mut self, name: N, known: Known<S::State, N>) {
         let words = S::state_words(&known.state).map_or(0, size_of_val);
-        // Each is a block of its own, with a header of the allocator.
+        // Each is a separate heap block with its allocator header.
         self.apart += words + size_of_val(&*known.possible) + 2 * HEADER;
         self.known.insert(name, known);
     }
@@ -88,7 +88,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         self.known.get(name).expect("a cut is evaluated before it is used")
     }
 
-    /// Writes all that is known.
+    /// Writes the evaluated cuts.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.known.len());
         for (name, known) in self.known.iter() {
@@ -101,7 +101,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         }
     }
 
-    /// Reads it.
+    /// Reads what [`save`](Cuts::save) has written.
     pub(super) fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
         for _ in 0..from.count()? {
             let (name, state) = (from.get()?, S::state_of(from.words()?).ok_or(Damaged)?);
@@ -111,9 +111,8 @@ impl<S: System, N: Name> Cuts<S, N> {
         Ok(())
     }
 
-    /// Finds out all about a cut of the present execution of `system`, and about those that it
-    /// depends on.
-    pub(super) fn look(
+    /// Evaluates a cut of the current execution of `system`, and those that it depends on.
+    pub(super) fn evaluate_all(
         &mut self,
         system: &mut S,
         log: &Log,
@@ -123,7 +122,8 @@ impl<S: System, N: Name> Cuts<S, N> {
         if self.known.contains(name) {
             return Ok(());
         }
-        // The dynamic program over cuts, with a stack of its own: it is as deep as the execution.
+        // Dynamic programming over cuts, with an explicit stack, because it is as deep as the
+        // execution.
         let mut stack = vec![(Cut::from_slice(cut), name.clone())];
         while let Some((cut, name)) = stack.last().cloned() {
             let before = predecessors(log, &cut, &name);
@@ -160,8 +160,9 @@ impl<S: System, N: Name> Cuts<S, N> {
         let mut enabled = ThreadSet::EMPTY;
         for thread in (0..system.threads()).map(ThreadId::new) {
             let pending = system.ask_at(&state, thread)?;
-            let overlooked =
-                seeded!(PendingIgnored) && !log.goes_on(cut, thread) && log.all().as_slice() != cut;
+            let overlooked = seeded!(PendingIgnored)
+                && !log.continues(cut, thread)
+                && log.all().as_slice() != cut;
             if pending.status != Status::Enabled || overlooked {
                 continue;
             }
@@ -180,7 +181,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         Ok(Known { state, possible })
     }
 
-    /// The fewest preemptions of an execution that does all of a cut and then a step of `thread`.
+    /// The fewest preemptions of an execution that consists of a cut and then a step of `thread`.
     /// `running` is the running thread before the first step: in the empty cut, which has no
     /// predecessors, it is the one that is switched away from.
     fn bound(
@@ -200,7 +201,7 @@ impl<S: System, N: Name> Cuts<S, N> {
     }
 }
 
-/// The cuts with one action less.
+/// The cuts with one action fewer.
 pub(super) fn predecessors<N: Name>(
     log: &Log,
     cut: &[u32],

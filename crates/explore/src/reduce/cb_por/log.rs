@@ -1,5 +1,5 @@
-//! The execution as cb-por sees it: for each thread the list of its actions. A *cut* takes some
-//! first actions of every thread.
+//! The execution as cb-por sees it: for each thread the list of its actions. A *cut* consists of
+//! the first few actions of every thread.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) type Cut = SmallVec<[u32; 8]>;
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) choice: Choice,
-    /// As it enters the names of cuts.
+    /// The action as it enters the names of cuts.
     pub(super) action: HbAction,
     /// The actions that happen before it, and itself.
     pub(super) clock: VectorClock,
@@ -28,8 +28,8 @@ pub(super) struct Log {
     threads: Vec<Vec<Entry>>,
     /// The threads of the actions, in the order of the execution.
     order: Vec<ThreadId>,
-    /// For each location the writes in their order: whose they are, and which of the thread's
-    /// actions, from 1.
+    /// For each location the writes in their order: the thread, and the number of the action within
+    /// the thread, from 1.
     writes: HashMap<Location, Vec<(ThreadId, u32)>>,
 }
 
@@ -51,11 +51,14 @@ impl Log {
     /// Takes actions back until `len` are left.
     pub(super) fn truncate(&mut self, len: usize) {
         while self.order.len() > len {
-            let thread = self.order.pop().expect("there are more than len");
+            let thread = self.order.pop().expect("the log has more than `len` actions");
             let entry =
                 self.threads[thread.index()].pop().expect("a thread in the order has an action");
             for access in entry.action.accesses.iter().filter(|a| a.access == Access::Write) {
-                self.writes.get_mut(&access.location).expect("what was written has writes").pop();
+                self.writes
+                    .get_mut(&access.location)
+                    .expect("a written location has an entry")
+                    .pop();
             }
         }
     }
@@ -66,7 +69,7 @@ impl Log {
     }
 
     /// Whether the execution has more actions of `thread` than a cut.
-    pub(super) fn goes_on(&self, cut: &[u32], thread: ThreadId) -> bool {
+    pub(super) fn continues(&self, cut: &[u32], thread: ThreadId) -> bool {
         (cut[thread.index()] as usize) < self.threads[thread.index()].len()
     }
 
@@ -90,7 +93,7 @@ impl Log {
         slots().filter(is_last).collect()
     }
 
-    /// The action that a step would be after a cut.
+    /// The action of a step that is taken after a cut.
     pub(super) fn action(&self, cut: &[u32], choice: Choice, footprint: &Footprint) -> HbAction {
         let numbered = |&(location, access): &(Location, Access)| {
             let write = self.writes(cut, location) + u32::from(access == Access::Write);
@@ -105,7 +108,7 @@ impl Log {
         }
     }
 
-    /// How many writes of a location a cut has. They are totally ordered by happens-before, so
+    /// The number of writes to a location in a cut. They are totally ordered by happens-before, so
     /// those in a cut come first.
     fn writes(&self, cut: &[u32], location: Location) -> u32 {
         let of = self.writes.get(&location).map_or(&[][..], Vec::as_slice);
@@ -122,4 +125,50 @@ pub(super) fn distort(mut action: HbAction) -> HbAction {
         action.time = 0;
     }
     action
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::HbGraph;
+
+    use super::*;
+
+    /// The thread writes location 0.
+    fn write(log: &mut Log, graph: &mut HbGraph, thread: usize) {
+        let choice = Choice::of(ThreadId::new(thread));
+        graph.push(choice, &Footprint::one(Location(0), Access::Write));
+        let last = graph.len() - 1;
+        log.push(choice, graph.step(last), graph.step_clock(last).into());
+    }
+
+    #[test]
+    fn actions_that_are_taken_back_leave_nothing() {
+        let (mut log, mut graph) = (Log::new(2), HbGraph::new());
+        write(&mut log, &mut graph, 0);
+        write(&mut log, &mut graph, 1);
+        log.truncate(0);
+        graph.truncate(0);
+        assert_eq!((log.all().as_slice(), log.writes(&[0, 0], Location(0))), (&[0, 0][..], 0));
+        write(&mut log, &mut graph, 1);
+        // Were the write of the first thread still there, none would count in this cut.
+        assert_eq!(log.writes(&[0, 1], Location(0)), 1);
+        let read = Footprint::one(Location(0), Access::Read);
+        let action = log.action(&[0, 1], Choice::of(ThreadId::new(0)), &read);
+        assert_eq!((action.time, action.accesses[0].write), (1, 1));
+        assert!(log.continues(&[0, 0], ThreadId::new(1)));
+        assert!(!log.continues(&[0, 1], ThreadId::new(1)));
+    }
+
+    #[test]
+    fn the_frontier_has_the_actions_that_no_other_follows() {
+        let (mut log, mut graph) = (Log::new(3), HbGraph::new());
+        write(&mut log, &mut graph, 0);
+        write(&mut log, &mut graph, 1);
+        let frontier = |cut: &[u32]| log.frontier(cut).iter().map(|t| t.index()).collect();
+        let expected: [(&[u32], Vec<usize>); 3] =
+            [(&[1, 1, 0], vec![1]), (&[1, 0, 0], vec![0]), (&[0, 0, 0], vec![])];
+        for (cut, threads) in expected {
+            assert_eq!(threads, Vec::<usize>::clone(&frontier(cut)), "{cut:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::name::Name;
 use super::search::Search;
 use crate::engine::mutants::seeded;
 
-/// A call of Mark: the states before, and how many of them were tried.
+/// A call of Mark: the preceding states, and how many of them were tried.
 struct Call<N> {
     before: SmallVec<[(ThreadId, Cut, N); 4]>,
     tried: usize,
@@ -50,7 +50,7 @@ impl<S: System, N: Name> Search<S, N> {
         self.counts.evaluations += 1;
         known.possible.iter().all(|step| {
             let overlooked = seeded!(MarkAsksNothing)
-                || seeded!(MarkAsksLaterOnly) && !self.log.goes_on(cut, step.choice.thread);
+                || seeded!(MarkAsksLaterOnly) && !self.log.continues(cut, step.choice.thread);
             overlooked || !self.is_within(step.bound) || self.visited.contains(&step.next)
         })
     }

@@ -28,7 +28,7 @@
 //! 1. The paper leaves open what a prefix enables that was never executed. Here its state is
 //!    computed, from that of a smaller prefix by one step of the program, once for each name. So E,
 //!    next and CB are exact for all objects that can block, for conditions that wait and for steps
-//!    whose footprint depends on what they meet.
+//!    whose footprint depends on the state.
 //! 2. A thread with several alternatives has one CB and several successors, each with its own
 //!    footprint and name; all of them have to be in H before Mark goes back. Nothing is concluded
 //!    from one alternative about another.
@@ -52,7 +52,7 @@ use preempt_system::{Fingerprint, System};
 use super::Dependence;
 use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
-use crate::engine::execution::{Stop, Visitor, explore};
+use crate::engine::execution::{Stop, Visitor, run_to_end};
 use crate::reduce::policy::ReducedSearch;
 use name::{Exact, Name};
 pub(crate) use search::{Algorithm, Search};
@@ -95,9 +95,9 @@ pub struct Counts {
     pub cuts: u64,
     /// Steps from visited or marked states that the bound left out.
     pub bounded: u64,
-    /// States that were put into H when they were there: none.
+    /// Insertions into H of a state that was there already. Always 0.
     pub twice: u64,
-    /// Calls of Search that led nowhere: none, by Theorem 4.
+    /// Calls of Search that led nowhere. Always 0, by Theorem 4.
     pub dead_ends: u64,
     /// Whether the initial state is in H at the end.
     pub initial: bool,
@@ -152,7 +152,7 @@ fn count<S: System, N: Name>(
     mut search: ReducedSearch<'_, S, Search<S, N>>,
     visitor: &mut impl Visitor<S>,
 ) -> Result<Counts, Stop<S::Need>> {
-    explore(&mut search, visitor)?;
+    run_to_end(&mut search, visitor)?;
     Ok(search.places.policy.counts(&search.places.stats))
 }
 
@@ -189,7 +189,7 @@ impl Counts {
         check([
             (self.marks == self.states, "every mark call is a new state"),
             (self.twice == 0, "no state is marked twice"),
-            (self.dead_ends == 0, "every search call on a state that is not terminal goes on"),
+            (self.dead_ends == 0, "every search call on a state that is not terminal takes a step"),
             (self.initial, "the initial state is marked"),
         ])
     }

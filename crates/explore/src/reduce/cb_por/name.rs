@@ -1,4 +1,4 @@
-//! What stands for a happens-before state in a table: 128 bits, or the set of its actions.
+//! The key of a happens-before state in a table: 128 bits, or the set of its actions.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use crate::codec::Save;
 
 /// The name of a set of actions.
 pub(crate) trait Name: Clone + Debug + Default + Eq + Hash + Save {
-    /// How tables hash it.
+    /// The hasher of tables with these names as keys.
     type Hashing: BuildHasher + Default;
 
     /// The name of the set with one more action.
@@ -40,20 +40,20 @@ impl Name for Exact {
 
     fn with(&self, action: &HbAction) -> Exact {
         let mut all = self.clone();
-        let at = all.binary_search(action).expect_err("an action is done once");
+        let at = all.binary_search(action).expect_err("an action occurs once in a state");
         all.insert(at, action.clone());
         all
     }
 
     fn without(&self, action: &HbAction) -> Exact {
         let mut all = self.clone();
-        let at = all.binary_search(action).expect("only what was done is taken back");
+        let at = all.binary_search(action).expect("only an action of the state is removed");
         all.remove(at);
         all
     }
 }
 
-/// A fingerprint is as good as random: its halves are folded, no more.
+/// Folds the two halves of a fingerprint, which is uniformly random already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Folded(u64);
 
@@ -68,5 +68,38 @@ impl Hasher for Folded {
 
     fn write_u128(&mut self, value: u128) {
         self.0 ^= value as u64 ^ (value >> 64) as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::ThreadId;
+
+    use super::*;
+
+    fn names<N: Name>() {
+        let action = |thread, time| HbAction {
+            thread: ThreadId::new(thread),
+            time,
+            alternative: 0,
+            accesses: Default::default(),
+        };
+        let [one, two, three] = [action(0, 1), action(1, 1), action(0, 2)];
+        let empty = N::default();
+        let both = empty.with(&one).with(&two);
+        assert_eq!(both, empty.with(&two).with(&one), "the order does not matter");
+        assert_eq!(both.without(&one), empty.with(&two));
+        assert_eq!(both.without(&two), empty.with(&one));
+        assert_eq!(both.without(&two).without(&one), empty);
+        let all = [both.clone(), both.with(&three), empty.with(&one), empty.with(&two), empty];
+        for (at, name) in all.iter().enumerate() {
+            assert_eq!(all.iter().position(|other| other == name), Some(at), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_stands_for_a_set() {
+        names::<Fingerprint>();
+        names::<Exact>();
     }
 }

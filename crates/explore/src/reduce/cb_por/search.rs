@@ -36,7 +36,7 @@ pub(crate) struct Call<N> {
     name: N,
     /// The number of possible steps that were tried.
     tried: usize,
-    /// Whether one of them was taken, or there is none.
+    /// Whether one of them was taken, or the state is terminal.
     went_on: bool,
 }
 
@@ -92,7 +92,7 @@ impl<S: System, N: Name> Policy<S> for Search<S, N> {
         stats: &mut ReductionStats,
     ) -> Entered<Call<N>, S::Need> {
         let cut = self.log.all();
-        self.cuts.look(trace.cursor.system_mut(), &self.log, &cut, &name)?;
+        self.cuts.evaluate_all(trace.cursor.system_mut(), &self.log, &cut, &name)?;
         if self.algorithm == Algorithm::States {
             self.visit(&name);
         }

@@ -1,59 +1,58 @@
-//! Which variables and fields are protected: assumed of all, checked on every access, given up
-//! where it proves wrong.
+//! Which variables and fields are protected: assumed for all, checked on every access, and given up
+//! where the assumption is violated.
 //!
 //! **Paper.** cpc, section 1, the third rule: an access to a variable that is local to a thread, or
-//! always protected by the same mutex, moves both ways. The paper leaves open where that is known
-//! from. Here it is an optimistic assumption.
+//! always protected by the same mutex, moves both ways. The paper does not say how this is known.
+//! Here it is an optimistic assumption.
 //!
 //! **The assumption.** For each location, thread and kind of access, let the *discipline* be the
 //! locks that the thread held at every such access seen so far. A location is protected if any two
 //! kinds of access of different threads, one of them a write, have a lock in common, which the
-//! writer holds exclusively. So a variable is protected if one thread has it to itself, if no thread
-//! writes it, if it is always used under one lock, or if one thread writes it under a lock and reads
-//! it without. In the same way every object is assumed to be used without the actions that
+//! writer holds exclusively. So a variable is protected if only one thread uses it, if no thread
+//! writes it, if it is always used under one lock, or if one thread writes it under a lock and
+//! reads it without. In the same way every object is assumed to be used without the actions that
 //! [disturb](preempt_system::Kind::disturbs) its movers.
 //!
-//! **Records on the heap** are many and change their names, so the assumption is one of a field of
-//! all records of a type. The locks of its discipline are those with a name and those of the *same
-//! record*: two accesses to one field of one record have then the same lock in common; two accesses
-//! to different records do not conflict. An access to a record that no other thread could ever
-//! reach ([`Stepper::is_private`]) moves both ways and is not held to the discipline: records are
-//! filled in before they are shown to others, and most need no lock from then on, because no
-//! thread writes to them any more. So does every access of a thread while all others have not been started or
-//! have been joined ([`Stepper::is_alone`]): data is handed over by `spawn` and handed back by
+//! **Records on the heap** are many and change their names, so the assumption is made per field,
+//! for all records of a type. The locks of its discipline are those with a name and those of the
+//! *same record*: two accesses to one field of one record have then the same lock in common; two
+//! accesses to different records do not conflict. An access to a record that no other thread could
+//! ever reach ([`Stepper::is_private`]) moves both ways and is exempt from the discipline: records
+//! are filled in before they are published, and most need no lock from then on, because no thread
+//! writes to them any more. So does every access of a thread while all others have not been started
+//! or have been joined ([`Stepper::is_alone`]): data is handed over by `spawn` and handed back by
 //! `join`.
 //!
 //! *Why these two are right.* A step b of another thread that can directly follow such a step a, or
-//! directly precede it, would have to reach the same record. It cannot before a, for the record is
-//! private until then. After a it can only if a has made a way to the record: then b reads a
+//! directly precede it, would have to reach the same record. It cannot before a, because the record
+//! is private until then. After a it can only if a has made the record reachable: then b reads a
 //! pointer that a has written where both can see it, and that write is an access by a with a class
 //! of its own; or b is the first step of a thread that a has started, which is never moved. If the
 //! thread of a is alone, there is no b before a, since the last step of a thread comes before its
 //! join; and after a there is none but the first step of a thread that a has started.
 //!
 //! **Why a wrong assumption is always noticed.** Suppose the reduced search ends and every access
-//! it tried kept to the discipline, as it is at the end. Let P' be the program in which a thread
-//! *goes wrong* instead of making an access outside that discipline, or a disturbing action on an
-//! object assumed free of these. Which locks a thread holds, which of the records that it can reach
-//! are private, and whether it is alone is changed by its own steps only, so that going wrong in
-//! this way is a local step, or one that moves as what the thread has looked at before in the same
-//! step. In P' the classes are right: two conflicting accesses that keep to the discipline need the
-//! same lock, so one never comes directly after the other but for a step that gives the lock away
-//! or takes it, which has its own class. Hence the search of P' is sound: if any execution of P'
-//! had a thread go wrong for the discipline, the search of P' would visit such a step. But that
-//! search takes the same steps as the one of the program, for none of these went outside. So no
-//! execution of P' does, P' is the program, and the classes are right in the program itself. The
-//! argument does not depend on which steps were lost before the first breach: the search begins
-//! anew without the assumption, and at most as often as there are locations.
+//! it tried obeyed the final discipline. Let P' be the program in which a thread *fails* instead of
+//! making an access outside that discipline, or a disturbing action on an object assumed free of
+//! these. Which locks a thread holds, which of the records that it can reach are private, and
+//! whether it is alone is changed by its own steps only, so that failing in this way is a local
+//! step, or moves like the earlier accesses of the same step. In P' the classes are right: two
+//! conflicting accesses that obey the discipline need the same lock, so between them comes a step
+//! that releases or acquires the lock, which has its own class. Hence the search of P' is sound: if
+//! in any execution of P' a thread violated the discipline, the search of P' would visit such a
+//! step. But that search takes the same steps as the search of the program, because none of them
+//! violated it. So no execution of P' does, P' is the program, and the classes are right in the
+//! program itself. The argument does not depend on which steps were lost before the first breach:
+//! the search restarts without the assumption, at most once per location.
 //!
-//! That a record is *reachable* by one thread alone in the present state would not do in place of
-//! what is private forever: another thread may have written to it and then have forgotten it in
-//! one step, and whether it has is not a matter of the thread's own steps.
+//! It would not be enough that a record is *reachable* by one thread alone in the current state:
+//! another thread may have written to it and then dropped its pointer in one step, which does not
+//! depend on the thread's own steps.
 //!
-//! A thread that has to wait has looked at what it waits for; that counts, or going wrong would not
-//! be local.
+//! A thread that has to wait has read what it waits for; that counts as an access, otherwise
+//! failing would not be local.
 //!
-//! **Cost.** An access asks for the locks of its discipline, most often one.
+//! **Cost.** For each access, one check per lock of its discipline, mostly one.
 
 use preempt_system::{
     Access, Allocation, Kind, Location, LockMode, Mover, ObjectAccess, Place, StepLog, Stepper,
@@ -64,17 +63,17 @@ use smallvec::SmallVec;
 use crate::codec::{save_fields, save_variants};
 use crate::engine::mutants::seeded;
 
-/// A lock as it is called where it protects something.
+/// The name of a lock relative to the location that it protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lock {
-    /// The same everywhere.
+    /// A lock with a fixed location.
     Named(Location),
-    /// The one of the same record.
+    /// A lock in the same record as the location.
     Own(Location),
 }
 
 impl Lock {
-    /// What a lock is called at `place`, if it has a name there.
+    /// The name of `lock` relative to `place`, if it has one.
     fn called(lock: Place, place: Place) -> Option<Lock> {
         match lock.record {
             None => Some(Lock::Named(lock.location)),
@@ -82,7 +81,7 @@ impl Lock {
         }
     }
 
-    /// The lock that is called so at `place`.
+    /// The lock that has this name relative to `place`.
     #[inline]
     fn at(self, place: Place) -> Place {
         match self {
@@ -96,14 +95,14 @@ save_variants!(Lock { 0 => Named(location), 1 => Own(location) });
 
 type Locks = SmallVec<[Lock; 2]>;
 
-/// The assumption was wrong, and the search relied on it.
+/// The assumption was violated, and the search has relied on it.
 pub(super) struct Breach;
 
-/// What is assumed of the locations of a model, and what was seen of them.
+/// The assumptions about the locations of a model, and the accesses observed.
 pub(super) struct Discipline {
     threads: usize,
     locations: Vec<Uses>,
-    /// The searches that began anew.
+    /// The number of restarts.
     attempt: u32,
     /// Scratch memory.
     held: Vec<(Place, LockMode)>,
@@ -112,7 +111,7 @@ pub(super) struct Discipline {
 /// How one location is used.
 #[derive(Clone, Default)]
 struct Uses {
-    /// Not protected, or disturbed: nothing moves.
+    /// Not protected, or disturbed: no access to it moves.
     given_up: bool,
     /// The last attempt in which a step moved because of the assumption.
     relied: u32,
@@ -142,9 +141,9 @@ impl Discipline {
         Discipline { threads, locations: Vec::new(), attempt: 1, held: Vec::new() }
     }
 
-    /// Starts again. Locations that were given up stay given up, and observed accesses stay recorded:
-    /// they were real.
-    pub(super) fn again(&mut self) {
+    /// Starts again. Locations that were given up stay given up, and observed accesses stay
+    /// recorded: they were real.
+    pub(super) fn restart(&mut self) {
         self.attempt += 1;
     }
 
@@ -200,7 +199,7 @@ impl Discipline {
         Ok(class)
     }
 
-    /// The class of an action that has this class unless another one ever disturbs it.
+    /// The class of an action that has class `mover` unless another action disturbs it.
     #[inline(always)]
     fn undisturbed(
         &mut self,
@@ -220,7 +219,7 @@ impl Discipline {
         Ok(if uses.given_up { Mover::None } else { moves })
     }
 
-    /// The class of an access of a kind that was seen before; `None` if it was not.
+    /// The class of an access of a kind that was observed before; `None` if it was not.
     #[inline(always)]
     fn keeps(
         &mut self,
@@ -241,7 +240,7 @@ impl Discipline {
             uses.relied = attempt;
             return Some(Ok(Mover::Both));
         }
-        Some(self.judge(location))
+        Some(self.recheck(location))
     }
 
     /// The class of the first access of its kind: the locks in `held` are its discipline.
@@ -253,12 +252,12 @@ impl Discipline {
         let uses = self.uses(place.location);
         uses.locks.resize(kinds, None);
         uses.locks[kind_of(thread, access)] = Some(locks);
-        self.judge(place.location)
+        self.recheck(place.location)
     }
 
-    /// Whether a location is still protected after its discipline was changed.
+    /// The class of accesses to a location after its discipline has changed.
     #[cold]
-    fn judge(&mut self, location: Location) -> Result<Mover, Breach> {
+    fn recheck(&mut self, location: Location) -> Result<Mover, Breach> {
         let attempt = self.attempt;
         let uses = self.uses(location);
         if uses.are_protected() {
@@ -279,7 +278,7 @@ impl Discipline {
     }
 }
 
-/// Where a kind of access of a thread stands among all.
+/// The index of a thread's kind of access.
 fn kind_of(thread: ThreadId, access: Access) -> usize {
     2 * thread.index() + access as usize
 }

@@ -4,12 +4,12 @@
 //! **Paper.** cpc, section 3: the sets R(t), L(t), N(t) and the rules INIT and STEP.
 //!
 //! **Guarantees.** None: a transaction that commits and never ends hides all that others could do.
-//! It is here to be compared with, and it is not the lower bound of the paper's Table 1: N(t)
-//! contains the initial store of t, so that it may visit more than the sound search.
+//! It serves as a comparison, and it is not the lower bound of the paper's Table 1: N(t) contains
+//! the initial store of t, so that it may visit more than the sound search.
 //!
-//! **Deviations.** 1. A model does not tell whether the local store of a thread is its initial one. A
-//! thread is assumed to be there as long as it has not moved, which is the same in programs
-//! that never come back to it.
+//! **Deviations.** 1. A model does not say whether the local store of a thread is its initial one.
+//! It is assumed to be as long as the thread has not moved, which is the same in programs that
+//! never return to it.
 //!
 //! **Cost.** Every thread is tried in every state.
 
@@ -32,8 +32,9 @@ struct Successor {
     failure: Option<Failure>,
 }
 
-/// The states that the rules give. The result is meaningless if the control has stopped the search.
-pub(super) fn explore<M: Model>(model: &M, control: &SearchControl<'_>) -> Found {
+/// The states that the rules derive. The result is meaningless if the control has stopped the
+/// search.
+pub(super) fn least_fixpoint<M: Model>(model: &M, control: &SearchControl<'_>) -> Found {
     let mut discipline = Discipline::new(model.shape().threads);
     rehearse(model, &mut discipline);
     let mut breaches = 0;
@@ -42,7 +43,7 @@ pub(super) fn explore<M: Model>(model: &M, control: &SearchControl<'_>) -> Found
             Ok(found) => return Found { breaches, ..found },
             Err(Breach) => {
                 breaches += 1;
-                discipline.again();
+                discipline.restart();
             }
         }
     }
@@ -64,7 +65,7 @@ fn attempt<M: Model>(
         Found { states: 1, transitions: 0, forced: Vec::new(), breaches: 0, failures: Vec::new() };
     let mut failures = DistinctFailures::default();
     let mut waiting = vec![(initial.clone(), Vec::new())];
-    table.insert(&initial).expect("so little memory can be had");
+    table.insert(&initial).expect("a small table can be allocated");
     while let Some((key, path)) = waiting.pop() {
         let mut all = Vec::new();
         for thread in (0..threads).map(ThreadId::new) {

@@ -1,5 +1,5 @@
-//! Reduction by transactions: a thread goes on until what it did can be seen by others, and not
-//! before is another one run.
+//! Reduction by transactions: a thread continues until other threads can observe what it did, and
+//! only then are other threads run.
 //!
 //! **Paper.** cpc: Figures 6 and 7 ([`Variant::Repaired`] and its neighbours), section 3 (phases),
 //! Figure 5 ([`figure_5`]), the baselines of Table 1 ([`Variant::Unsound`],
@@ -7,8 +7,8 @@
 //!
 //! **Guarantees.** Theorem 3: every failing step of every thread that any execution has is found
 //! (assertions and run-time errors, each place by itself). Deadlocks are **not** kept: a thread
-//! that waits before its transaction has committed is left there. States are left out, so that
-//! invariants cannot be checked. Complete where the full search is; ends where that ends.
+//! that waits before its transaction has committed is left there. Not all states are visited, so
+//! invariants cannot be checked. Terminates and is complete where the full search is.
 //! [`Variant::Unsound`] and [`Variant::Printed`] miss errors.
 //!
 //! **Map.**
@@ -22,7 +22,7 @@
 //! | Xend | `Entry::ends` |
 //! | tid, numTids, choice, RM | `Entry::{thread, scheduled, alternative, right}` |
 //! | Enabled, Execute, Update | `search::Search::{step, retire}` |
-//! | commit point | a state entered by a step that is no right mover |
+//! | commit point | a state entered by a step that is not a right mover |
 //!
 //! **Deviations.** Each is a place where the figures are wrong or say too little;
 //! `bench/tests/suite/transactions` has a program for each.
@@ -33,31 +33,31 @@
 //! 2. *Local steps move both ways.* They are in neither LM nor RM as printed.
 //! 3. *L22 does nothing on an empty stack*, which it meets each time the first state is done with
 //!    one thread.
-//! 4. *L19 holds a transaction open only where its thread can go on.* As printed it also does so
-//!    where the thread waits or has ended: another alternative completes the commit point, and
-//!    no other thread is run while this one waits (`corpus/cpc/l19-*.pre`).
+//! 4. *L19 keeps a transaction open only where its thread can continue.* As printed it also does so
+//!    where the thread waits or has ended: another alternative completes the commit point, and no
+//!    other thread is run while this one waits (`corpus/cpc/l19-*.pre`).
 //! 5. *Table and stack share records*, so that L11 sees flags that were set late. Copies are sound
 //!    and cost states.
-//! 6. *CPC goes down the stack at once* ([`Handing::AtOnce`]), not only at L23. From every entry
-//!    below, up to the last that was complete, the stack itself is a path of left movers to the
-//!    state that ends the transaction, so the flag is true when it is set. As printed a way back to
-//!    an entry whose transaction has ended further up forces a needless end.
+//! 6. *CPC is propagated down the stack at once* ([`Propagation::AtOnce`]), not only at L23. From
+//!    every entry below, up to the last that was complete, the stack itself is a path of left
+//!    movers to the state that ends the transaction, so the flag is true when it is set. As
+//!    printed, returning to an entry whose transaction has ended further up forces a needless end.
 //! 7. A step may do several things (`atomic`): it moves in a direction if all of them do. It may be
 //!    global and have alternatives: each is classed by itself, and one that waits while another
 //!    moves counts as a thread that waits.
 //! 8. Threads can be started. All slots are scheduled in turn, empty ones do nothing. The first
-//!    step of a thread is not held to be after its start: it is the first of its transaction, and
+//!    step of a thread need not be ordered after its start: it is the first of its transaction, and
 //!    only later ones are ever moved left.
-//! 9. What is protected is assumed and checked: [`discipline`].
+//! 9. Whether a location is protected is assumed and checked: [`discipline`].
 //! 10. An explicit stack; the paper's is one too.
-//! 11. States record which thread owns what ([`Model::with_owners`]): bits of their own, which may tell apart
-//!     what the full search does not.
+//! 11. States record which thread owns what ([`Model::with_owners`]): additional bits, which may
+//!     distinguish states that are equal in the full search.
 //! 12. The limit of records on the heap is ours, not the program's: an execution that meets it is
 //!     missed if the reduced search meets it nowhere.
 //!
 //! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack
-//! 16 bytes for every step. A step costs what one of the full depth-first search does, and the look
-//! at its log.
+//! 16 bytes for every step. A step costs as much as in the full depth-first search, plus the check
+//! of its log.
 
 mod discipline;
 mod figure_5;
@@ -76,16 +76,16 @@ use crate::plan::{Limits, ResolvedPlan};
 /// When the search lets all threads run in the middle of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// Figure 6 without L19: where nothing completes a state after the commit.
+    /// Figure 6 without L19: where no state after the commit is complete.
     WithoutL19,
     /// Figure 6 with L19 as printed: at commit points only. **Misses errors.**
     Printed,
-    /// Figure 6 with L19 repaired: at commit points, and where the thread cannot go on.
+    /// Figure 6 with L19 repaired: at commit points, and where the thread cannot continue.
     #[default]
     Repaired,
-    /// Where a cycle closes after the commit, and where the thread cannot go on.
+    /// Where a cycle closes after the commit, and where the thread cannot continue.
     CycleDetection,
-    /// Only where the thread cannot go on. **Misses errors.**
+    /// Only where the thread cannot continue. **Misses errors.**
     Unsound,
 }
 
@@ -96,9 +96,9 @@ impl Variant {
     }
 }
 
-/// When the entries below learn that a transaction has ended.
+/// When the end of a transaction is propagated to the entries below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Handing {
+pub enum Propagation {
     /// When the one above is popped: L23.
     AtPop,
     /// At once.
@@ -111,8 +111,8 @@ pub enum Handing {
 pub struct Config {
     /// When transactions are ended by force.
     pub variant: Variant,
-    /// When the entries below learn of it.
-    pub handing: Handing,
+    /// When the end is propagated to the entries below.
+    pub propagation: Propagation,
 }
 
 impl Config {
@@ -126,36 +126,36 @@ impl Config {
     }
 }
 
-/// What a search outside a [`Plan`](crate::Plan) has found: for tables and tests.
+/// The result of a search outside of a [`Plan`](crate::Plan), for tables and tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// States together with their phases.
     pub states: u64,
     /// Steps taken.
     pub transitions: u64,
-    /// The ways to the first few states at which a transaction was ended by force: not because its
-    /// thread cannot go on, nor because it is about to begin another one.
+    /// The paths to the first few states at which a transaction was ended by force: not because its
+    /// thread cannot continue, nor because it is about to begin another one.
     pub forced: Vec<Schedule>,
-    /// Searches that began anew because a location proved not to be protected.
+    /// Restarts because a location turned out not to be protected.
     pub breaches: u64,
     /// The distinct failures.
     pub failures: Vec<(Failure, Schedule)>,
 }
 
 /// Searches `model` by transactions.
-pub(crate) fn explore<M: Model>(
+pub(crate) fn explore_transactions<M: Model>(
     plan: &ResolvedPlan,
     transactions: Transactions,
     model: &M,
     control: &SearchControl<'_>,
 ) -> Explored {
-    search::explore(model, Config::of(transactions), plan.keep_going, control).0
+    search::search(model, Config::of(transactions), plan.keep_going, control).0
 }
 
-/// Searches a model to its end, on after every failure. The model grows as it has to.
+/// Searches a model completely, also after failures. The model grows as necessary.
 pub fn run<M: Model>(model: M, config: Config) -> Found {
     drive(model, |model, control| {
-        let (explored, forced, breaches) = search::explore(model, config, true, control);
+        let (explored, forced, breaches) = search::search(model, config, true, control);
         let (states, transitions) = (explored.seen.states, explored.seen.transitions);
         Found { states, transitions, forced, breaches, failures: explored.failures }
     })
@@ -164,13 +164,13 @@ pub fn run<M: Model>(model: M, config: Config) -> Found {
 /// The least fixpoint of the paper's Figure 5, which runs a thread only where no other is inside a
 /// transaction. **Misses errors.**
 pub fn figure_5<M: Model>(model: M) -> Found {
-    drive(model, figure_5::explore)
+    drive(model, figure_5::least_fixpoint)
 }
 
 fn drive<M: Model>(model: M, explore: impl Fn(&M, &SearchControl<'_>) -> Found) -> Found {
     let mut model = model.with_owners();
     loop {
-        let control = SearchControl::unseen(Limits::default());
+        let control = SearchControl::unobserved(Limits::default());
         let found = explore(&model, &control);
         match control.reason() {
             Some(Stop::Restart(capacity)) => model = model.grow(capacity),

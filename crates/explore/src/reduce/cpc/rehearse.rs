@@ -1,7 +1,7 @@
-//! A few random executions before the search, to learn what is not protected.
+//! A few random executions before the search, to find locations that are not protected.
 //!
-//! They only save time: a location that they show to be unprotected does not make the search begin
-//! anew. What is given up at the end of a complete search is the same without them.
+//! They only save time: a location that they show to be unprotected does not cause a restart of the
+//! search. The set of locations that are given up by a complete search is the same without them.
 
 use preempt_system::{Choice, Model, Step, StepLog, Stepper, ThreadId};
 
@@ -31,11 +31,11 @@ pub(super) fn rehearse<M: Model>(model: &M, discipline: &mut Discipline) {
             log.clear();
             let step = stepper.step_with_log(&mut next, choice, &mut log);
             if matches!(step, Step::Moved { .. } | Step::Failed(_)) {
-                // A breach is what this is for; nothing relies on the class.
+                // Finding breaches is the purpose here; nothing relies on the class.
                 let _ = discipline.class(&stepper, &state, thread, &log);
                 std::mem::swap(&mut state, &mut next);
             }
         }
     }
-    discipline.again();
+    discipline.restart();
 }

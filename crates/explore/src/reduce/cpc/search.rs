@@ -7,7 +7,7 @@ use preempt_system::{Choice, Failure, Model, Mover, Schedule, Step, StepLog, Ste
 use super::discipline::{Breach, Discipline};
 use super::rehearse::rehearse;
 use super::table::{Record, Table};
-use super::{Config, Handing, Variant};
+use super::{Config, Propagation, Variant};
 use crate::codec::{Damaged, Reserved, save_fields};
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
@@ -28,15 +28,14 @@ const FORCED: usize = 16;
 struct Entry {
     record: Record,
     thread: ThreadId,
-    /// The number of threads that have had their turn here, including this one.
+    /// The number of threads that were scheduled here, including this one.
     scheduled: u8,
-    /// All threads get their turn here: the paper's Xend.
+    /// Whether all threads are scheduled here: the paper's Xend.
     ends: bool,
-    /// The state was entered by a right mover.
+    /// Whether the state was entered by a right mover.
     right: bool,
-    /// The thread cannot take a step, or not one of its alternatives.
+    /// Whether the thread cannot take a step, or one of its alternatives.
     stuck: bool,
-    /// The next alternative.
     alternative: u32,
     /// The alternatives known so far.
     alternatives: u32,
@@ -44,9 +43,9 @@ struct Entry {
 
 save_fields!(Entry { record, thread, scheduled, ends, right, stuck, alternative, alternatives });
 
-/// Searches `model`. Also returns where the first transactions were ended by force, and how often
-/// the search began anew.
-pub(super) fn explore<M: Model>(
+/// Searches `model`. Also returns where the first transactions were ended by force, and the number
+/// of restarts.
+pub(super) fn search<M: Model>(
     model: &M,
     config: Config,
     keep_going: bool,
@@ -54,15 +53,15 @@ pub(super) fn explore<M: Model>(
 ) -> (Explored, Vec<Schedule>, u64) {
     match model.shape().words {
         0 => unreachable!("a state has at least one word"),
-        1 => explore_words::<M, 2>(model, config, keep_going, control),
-        2 => explore_words::<M, 3>(model, config, keep_going, control),
-        3 => explore_words::<M, 4>(model, config, keep_going, control),
-        _ => explore_words::<M, 0>(model, config, keep_going, control),
+        1 => search_words::<M, 2>(model, config, keep_going, control),
+        2 => search_words::<M, 3>(model, config, keep_going, control),
+        3 => search_words::<M, 4>(model, config, keep_going, control),
+        _ => search_words::<M, 0>(model, config, keep_going, control),
     }
 }
 
 /// The same for keys of `W` words; of any number of words if `W` is 0.
-fn explore_words<M: Model, const W: usize>(
+fn search_words<M: Model, const W: usize>(
     model: &M,
     config: Config,
     keep_going: bool,
@@ -97,7 +96,7 @@ fn explore_words<M: Model, const W: usize>(
         let done = begun.and_then(|()| search.run(breaches));
         if search.breached {
             control.discard_states(search.progress.reported);
-            search.discipline.again();
+            search.discipline.restart();
             continue;
         }
         if let Err(stop) = done {
@@ -117,13 +116,13 @@ struct Search<'a, M: Model + 'a, const W: usize> {
     stepper: M::Stepper<'a>,
     threads: usize,
     words: usize,
-    /// The key that a step makes.
+    /// The key of the state after the step.
     next: Vec<u64>,
     log: StepLog,
     poll_interval: u64,
     follower: Option<&'a dyn Follower>,
     progress: Progress<W>,
-    /// A location proved not to be protected although the search has relied on it.
+    /// Whether a location turned out not to be protected although the search has relied on it.
     breached: bool,
 }
 
@@ -359,7 +358,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
     }
 
-    /// All threads get their turn in the state on top.
+    /// Schedules all threads in the state on top.
     #[inline(always)]
     fn end_transaction(&mut self) {
         self.top().ends = true;
@@ -370,8 +369,8 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
     /// before.
     #[inline(always)]
     fn complete(&mut self) {
-        let lowest = match self.config.handing {
-            Handing::AtOnce if self.config.variant.completes() => 0,
+        let lowest = match self.config.propagation {
+            Propagation::AtOnce if self.config.variant.completes() => 0,
             _ => self.progress.stack.len() - 1,
         };
         for entry in self.progress.stack[lowest..].iter().rev() {
@@ -382,7 +381,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
     }
 
-    /// L18 to L27: the thread on top is done here. Whether the search is over before its time.
+    /// L18 to L27: the thread on top is done here. Returns whether the search ends early.
     fn retire(&mut self) -> bool {
         let Entry { record, thread, right, stuck, ends, .. } = *self.top();
         if !ends && !self.progress.table.phase(record, thread) {
@@ -396,7 +395,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
             };
             if forced {
                 if !stuck && self.progress.forced.len() < FORCED {
-                    self.progress.forced.push(self.way(self.progress.stack.len() - 1));
+                    self.progress.forced.push(self.schedule(self.progress.stack.len() - 1));
                 }
                 self.end_transaction();
             }
@@ -425,16 +424,18 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
 
     /// The steps that were taken last from the lowest entries.
     #[cold]
-    fn way(&self, entries: usize) -> Schedule {
+    fn schedule(&self, entries: usize) -> Schedule {
         let step =
             |entry: &Entry| Choice { thread: entry.thread, alternative: entry.alternative - 1 };
         Schedule::new(self.progress.stack[..entries].iter().map(step).collect())
     }
 
-    /// The stack is the way to the state on top, and its last step the one that was just taken.
+    /// Records a failure. Its schedule is the stack, whose last step is the one that was just
+    /// taken.
     #[cold]
     fn fail(&mut self, failure: Failure) -> Result<(), Stop> {
-        if self.progress.failures.record_shortest(failure, self.way(self.progress.stack.len())) {
+        if self.progress.failures.record_shortest(failure, self.schedule(self.progress.stack.len()))
+        {
             self.control.count_failure();
         }
         if self.keep_going {

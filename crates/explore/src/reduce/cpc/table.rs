@@ -1,10 +1,10 @@
 //! The table of the search: states together with the phases of their threads, each with the flags
 //! that the stack sees too.
 //!
-//! The paper's table and stack share their records, so that a flag set late is seen whenever
-//! the state is reached afterwards. Here a record is a number: keys and flags lie in the order in which
-//! states were found, and a stack entry is such a number. Slots of 64 bits, half of them hash, half
-//! number, lead from a key to it.
+//! The paper's table and stack share their records, so that a flag set late is seen whenever the
+//! state is reached afterwards. Here a record is a number: keys and flags lie in the order in which
+//! states were found, and a stack entry is such a number. Slots of 64 bits, half hash and half
+//! number, map a key to its record.
 
 use preempt_system::ThreadId;
 
@@ -12,7 +12,7 @@ use crate::codec::{Damaged, Reader, Save, Writer};
 use crate::engine::store::StoreFull;
 use crate::engine::store::hash::hash;
 
-/// Where a state stands in the table.
+/// The index of a state in the table.
 pub(super) type Record = u32;
 
 /// A path of left movers of the record's thread leads to a state in which all threads are
@@ -52,7 +52,7 @@ impl<const W: usize> Table<W> {
         if W == 0 { self.words } else { W }
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub(super) fn len(&self) -> u64 {
         self.flags.len() as u64
     }
@@ -99,15 +99,15 @@ impl<const W: usize> Table<W> {
         }
         self.keys.extend_from_slice(key);
         self.flags.push(0);
-        // One number less than there are, since slots keep the number plus 1.
+        // One number is lost, since slots keep the number plus 1.
         Record::try_from(record).ok().filter(|&record| record < Record::MAX).ok_or(StoreFull)
     }
 
     #[cold]
     fn grow(&mut self) -> Result<(), StoreFull> {
         let capacity = 2 * self.slots.len();
-        // The keys have all that the slots say, so that the old ones make room before there are new
-        // ones.
+        // The slots can be rebuilt from the keys, so the old ones are freed before the new ones are
+        // allocated.
         self.slots = Vec::new();
         let mut slots = Vec::new();
         slots.try_reserve_exact(capacity).map_err(|_| StoreFull)?;

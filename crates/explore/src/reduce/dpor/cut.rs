@@ -1,5 +1,5 @@
-//! Parts of an execution to which their steps can be taken in the same order: with a step, all that
-//! happens before it is there.
+//! Cuts: parts of an execution that are closed under happens-before, so that their steps can be
+//! executed in the same order without the others.
 
 use preempt_system::HbGraph;
 use smallvec::{SmallVec, smallvec};

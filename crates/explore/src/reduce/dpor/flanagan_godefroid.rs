@@ -5,24 +5,24 @@
 //!
 //! **Guarantees.** Without sleep sets, every trace at least once: assertions, deadlocks and
 //! terminal states survive. **With sleep sets it is incomplete**: it loses one of the four traces
-//! of program N of the zoo, because it looks at the last race only; it is there to show that.
-//! [`source`](super::source()) is the one to use.
+//! of program N of the zoo, because it considers the last race only; it exists to show that. Use
+//! [`source`](super::source()) instead.
 //!
 //! **Map.**
 //!
 //! | paper | here |
 //! | --- | --- |
 //! | backtrack(s) | `Place::backtrack` |
-//! | next(s, p) | what a thread will do next, be it enabled or not |
+//! | next(s, p) | the next step of a thread, enabled or not |
 //! | the last transition i that is dependent and not before p | `reverse` |
 //!
 //! **Deviations.**
 //!
 //! 1. "May be co-enabled" is not asked: which objects exclude each other is not known here.
-//!    Instead, where the thread is not enabled before the last race, the race before that is looked
-//!    at too. With steps that touch several locations this is needed: a thread that waits for `x`
-//!    and then writes `a` never comes before an access to `a`, if the last race is always the one
-//!    that ends its wait.
+//!    Instead, where the thread is not enabled before the last race, the race before that is
+//!    considered too. With steps that touch several locations this is necessary: a thread that
+//!    waits for `x` and then writes `a` would never be moved before an access to `a`, because the
+//!    last race is always the one that ends its wait.
 //! 2. Of the threads in the paper's set E the one that moves next is taken if it is in it, else the
 //!    first.
 //! 3. A step with several accesses is reversed before *every* step that it races with, by trying
@@ -33,20 +33,20 @@
 //!    beside `y = 0; l = x % z` beside `a[y] = 1` at points of synchronisation: one of three traces
 //!    was lost.)
 //! 4. The paper looks for the last race of every thread's next transition in every state. Here that
-//!    is skipped for a thread if the last step neither changed the thread's next step nor depends on
-//!    it: then its last race is the one that was found before that step. The first half of the
-//!    condition matters for threads that wait for one thing after another. A thread in `wait` looks
-//!    at the condition variable until it is notified, and at the mutex from then on. The
-//!    notification is independent of the mutex; it still reveals a race with the last owner of the
-//!    mutex, which the first look did not have. (An earlier version compared the last step with the
-//!    new look only, and lost one of four traces, with an assertion in it, of `m.lock(); c.wait(m);
-//!    assert false` beside `m.lock()` beside `c.notify_one()`.)
+//!    is skipped for a thread if the last step neither changed the thread's next step nor depends
+//!    on it: then its last race is the one that was found before that step. The first half of the
+//!    condition matters for threads that wait for one thing after another. A thread in `wait` reads
+//!    the condition variable until it is notified, and the mutex from then on. The notification is
+//!    independent of the mutex; it still reveals a race with the last owner of the mutex, which the
+//!    first attempt did not have. (An earlier version compared the last step with the new attempt
+//!    only, and lost one of four traces, with an assertion in it, of
+//!    `m.lock(); c.wait(m); assert false` beside `m.lock()` beside `c.notify_one()`.)
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 
 use preempt_system::{Access, Choice, Location, LocationKind, System, ThreadSet};
 
-use super::races::{Look, before};
+use super::races::{Attempt, before};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
@@ -99,42 +99,43 @@ impl<S: System, const SLEEP: bool> Backtracking<S> for LastRace<SLEEP> {
 
     fn reconsider(&mut self, trace: &Trace<'_, S>, places: &mut [Place]) {
         for thread in trace.slots() {
-            for footprint in trace.looks(thread) {
+            for footprint in trace.attempts(thread) {
                 // Otherwise its last race was found before (deviation 4).
-                if trace.is_news(thread, &footprint) {
-                    let look = Look { thread, footprint: &footprint, at: trace.len() };
-                    reverse(trace, places, &look);
+                if trace.may_change_last_race(thread, &footprint) {
+                    let attempt = Attempt { thread, footprint: &footprint, at: trace.len() };
+                    reverse(trace, places, &attempt);
                 }
             }
         }
     }
 }
 
-/// Adds to the place before the last race of `look` a thread that leads to its reverse. Where there
-/// is none, all are added, and the race before it is looked at too.
-fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], look: &Look<'_>) {
-    let past = before(trace, look);
+/// Adds to the place before the last race of `attempt` a thread that leads to its reverse. Where
+/// there is none, all are added, and the race before it is considered too.
+fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], attempt: &Attempt<'_>) {
+    let past = before(trace, attempt);
     let races = |&at: &usize| {
-        trace.graph().thread(at) != look.thread
+        trace.graph().thread(at) != attempt.thread
             && !past(at)
-            && trace.touched(at).depends(look.footprint)
+            && trace.touched(at).depends(attempt.footprint)
     };
     // Its own start and end are part of a step wherever it is taken.
     let is_other = |&&(location, _): &&(Location, Access)| {
-        trace.cursor.system().location_kind(location) != LocationKind::Life(look.thread)
+        trace.cursor.system().location_kind(location) != LocationKind::Life(attempt.thread)
     };
-    let has_several = look.footprint.accesses().iter().filter(is_other).nth(1).is_some();
-    for race in (0..look.at).rev().filter(races) {
+    let has_several = attempt.footprint.accesses().iter().filter(is_other).nth(1).is_some();
+    for race in (0..attempt.at).rev().filter(races) {
         let enabled = trace.cursor.enabled_before(race);
-        // The thread itself, or one whose step after the race happens before what it will do next.
+        // The thread itself, or one whose step after the race happens before the attempt.
         let helps = |at: usize| past(at) && enabled.contains(trace.graph().thread(at));
-        let helper = (race + 1..look.at).find(|&at| helps(at)).map(|at| trace.graph().thread(at));
+        let helper =
+            (race + 1..attempt.at).find(|&at| helps(at)).map(|at| trace.graph().thread(at));
         let place = &mut places[race];
         if has_several {
             place.backtrack = enabled;
             continue;
         }
-        match Some(look.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
+        match Some(attempt.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
             Some(thread) => return place.backtrack.insert(thread),
             None => place.backtrack = enabled,
         }

@@ -1,5 +1,5 @@
-//! Dynamic partial-order reduction: which threads have to be tried at a place is found out by
-//! looking at the races of the executions that were explored from it.
+//! Dynamic partial-order reduction: which threads have to be tried at a place follows from the
+//! races of the executions that were explored from it.
 
 mod cut;
 pub(crate) mod flanagan_godefroid;

@@ -3,7 +3,7 @@
 //! **Paper.** Abdulla, Aronis, Jonsson, Sagonas, *Optimal Dynamic Partial Order Reduction* (POPL
 //! 2014), Algorithm 2.
 //!
-//! **Guarantees.** Exactly one execution of every trace, and none that is given up: assertions,
+//! **Guarantees.** Exactly one execution of every trace, and none that is abandoned: assertions,
 //! deadlocks and terminal states survive, for every kind of object, conditions that wait, `choose`
 //! and threads started at run time. Not every reachable state is visited. With a bound on
 //! preemptions it is unsound.
@@ -21,7 +21,7 @@
 //! **Deviations.**
 //!
 //! 1. The paper's processes do not block each other. How a race is reversed where they do is in
-//!    `reversal`: no execution is begun that would have to be given up.
+//!    `reversal`: no execution is started that would have to be abandoned.
 //! 2. Where the search is free to choose a thread, all alternatives of that thread are prescribed;
 //!    so are those of the reversed step. The steps between keep their alternatives: others were
 //!    prescribed where they were first chosen.
@@ -35,36 +35,36 @@
 //! Let the search be done with a place E, and w be a continuation that was not explored, such that
 //! no explored or sleeping event is an initial of w. Of the explored events take the p that
 //! commutes with the longest part of w. The next event of w depends on p; the search saw this race
-//! after p and prescribed the reverse v, a part of w. So some explored or sleeping event q is a weak
-//! initial of v. If q is in v it is an initial of w, against the assumption. If not, q commutes
-//! with more of w than p does, against the choice of p: *because the event of q's thread in w,
-//! which must come some time, is q*.
+//! after p and prescribed the reverse v, a part of w. So some explored or sleeping event q is a
+//! weak initial of v. If q is in v it is an initial of w, against the assumption. If not, q
+//! commutes with more of w than p does, against the choice of p: *because the event of q's thread
+//! in w, which must come some time, is q*.
 //!
 //! With alternatives it may be another one, which was not explored at E, or does not commute with v
-//! at all. That was overlooked: v was taken for covered by q. In `atomic { choose { skip; } or { y
-//! += 1; } }` beside `y = 2`, after `skip` and after `y += 1` were explored first, the race of `y
-//! += 1` with `y = 2` was dropped because `skip` commutes with `y = 2`, and nothing ever did `y +=
-//! 1` last.
+//! at all. An earlier version overlooked that, and treated v as covered by q. In
+//! `atomic { choose { skip; } or { y += 1; } }` beside `y = 2`, after `skip` and after `y += 1`
+//! were explored first, the race of `y += 1` with `y = 2` was dropped because `skip` commutes with
+//! `y = 2`, and nothing ever did `y += 1` last.
 //!
 //! Now v is continued by q', for each alternative q' that the thread has after v. Let q* be the
 //! event of this thread in w. If it is one of these and commutes with what w has before it beyond
-//! v, then v.q* is a part of w, longer than v, that is covered by something, and the argument goes
-//! on from there; it ends because each time one thread more has a step in the sequence. Else some
-//! event g of w depends on one of the alternatives: otherwise the thread would have the same
+//! v, then v.q* is a part of w, longer than v, that is covered by something, and the argument
+//! continues from there; it ends because each time one thread more has a step in the sequence. Else
+//! some event g of w depends on one of the alternatives: otherwise the thread would have the same
 //! alternatives, with the same footprints, when its turn comes in w. That alternative is explored
-//! too, after v or, if it commutes with v, at E; its race with g is seen there, and owes a part of
-//! w that is longer than v. It is not enough to continue where alternatives touch different things:
-//! of alternatives that touch the same, one may have been prescribed at E by itself, as a step
-//! between, and then nothing shows the others at E (one such program lost 5 of 49 traces).
+//! too, after v or, if it commutes with v, at E; its race with g is seen there, and prescribes a
+//! part of w that is longer than v. It is not enough to continue where alternatives touch different
+//! things: of alternatives that touch the same, one may have been prescribed at E by itself, as a
+//! step between, and then no race shows the others at E (one such program lost 5 of 49 traces).
 //!
 //! Nothing is explored twice: what is prescribed has no explored or sleeping event as a weak
 //! initial, as in the paper, and is the beginning of an execution. `bench/tests/suite/points.rs`
 //! compares the number of executions with all happens-before graphs.
 //!
-//! **Cost.** Races are looked for at the end of every execution: O(length) for each race of the
-//! steps that it has not in common with the one before, and for those others that are not settled,
-//! and a re-execution of the cut where it is not known whether the step could come first. The trees
-//! hold what is still to be explored.
+//! **Cost.** Races are searched for at the end of every execution: O(length) for each race of the
+//! steps that it does not share with the previous execution, and for those earlier races that are
+//! not settled, and a re-execution of the cut where it is not known whether the step could come
+//! first. The trees hold what is still to be explored.
 
 use preempt_system::{Choice, System};
 
@@ -86,7 +86,7 @@ pub(crate) struct Place {
 
 save_fields!(Place { tree, sleep });
 
-/// Explores every trace once, and nothing else.
+/// Explores every trace exactly once.
 pub fn optimal<S: System>(
     cursor: &mut Cursor<S>,
     visitor: &mut impl Visitor<S>,
@@ -108,7 +108,7 @@ pub(crate) fn strategy<S: System>(
 /// thread.
 pub(crate) struct WakeupTrees<S: System> {
     reversals: Reversals<S>,
-    /// Places that were left: their memory is used again.
+    /// Places that the search has left, kept to reuse their memory.
     left: Vec<Place>,
 }
 
@@ -150,7 +150,7 @@ impl<S: System> Policy<S> for WakeupTrees<S> {
         next.sleep.clear();
         debug_assert!(
             !place.sleep.iter().any(|other| other.choice == event.choice),
-            "what is taken does not sleep"
+            "a sleeping step is never taken"
         );
         let stays = |other: &&Event| !other.is_related(event.choice, &event.footprint);
         next.sleep.extend(place.sleep.iter().filter(stays).cloned());
@@ -169,7 +169,7 @@ impl<S: System> Policy<S> for WakeupTrees<S> {
     }
 }
 
-/// What is prescribed along the execution.
+/// The wakeup trees along the execution.
 struct Trees<'p>(&'p mut [Place]);
 
 impl<S: System> Prescribe<S> for Trees<'_> {

@@ -1,14 +1,14 @@
 //! How the races of an execution can be reversed, where threads block each other.
 //!
-//! A race is reversed by an execution in which the later thread has its look before the racing
-//! step. That look is found in the execution without the racing step and all that happens after it:
-//! a *cut*, whose state is computed by executing what the cut has beyond a beginning of the
-//! execution, some of whose states are kept. If the thread can move there, the cut and that step
-//! are the beginning of an execution that has to be explored. What the step touches is then known,
-//! too: it may be more than it looked at while it had to wait.
+//! A race is reversed by an execution in which the later thread makes its attempt before the racing
+//! step. That attempt is computed in the execution without the racing step and everything that
+//! happens after it: a *cut*. The state of a cut is computed by executing its steps, starting from
+//! the longest common prefix whose state is kept. If the thread is enabled there, the cut and that
+//! step are the prefix of an execution that has to be explored. The footprint of the step is then
+//! known, too: it may be larger than while the thread had to wait.
 //!
-//! If the thread has to wait after the cut, its look races with steps of the cut, and smaller cuts
-//! are tried. So a release between two acquisitions is passed over, and the order of the
+//! If the thread has to wait after the cut, its attempt races with steps of the cut, and smaller
+//! cuts are tried. So a release between two acquisitions is skipped, and the order of the
 //! acquisitions is reversed.
 
 use std::borrow::Cow;
@@ -18,20 +18,20 @@ use preempt_system::{Choice, Footprint, Pending, Status, Swap, System, ThreadId,
 use smallvec::{SmallVec, smallvec};
 
 use super::cut::Cut;
-use super::races::{Look, Steps, maximal, past, races};
+use super::races::{Attempt, Steps, maximal, past, races};
 use super::wakeup::{Event, Prescription, SequenceStep, THIS_ONE};
 use crate::engine::execution::Stop;
 use crate::plan::Dependence;
 use crate::reduce::trace::Trace;
 
-/// The beginning of an execution that reverses a race.
+/// The prefix of an execution that reverses a race.
 pub(super) struct Reversal<'f, I> {
     /// The number of steps that it shares with the execution.
     pub(super) common: usize,
     /// The other steps of the execution that follow.
     pub(super) between: I,
-    /// The last steps: the reversed step, and where that leaves something [open](Prescription::Open),
-    /// steps of other threads.
+    /// The last steps: the reversed step, and where that leaves something
+    /// [open](Prescription::Open), steps of other threads.
     pub(super) last: &'f [SequenceStep<'f>],
 }
 
@@ -52,12 +52,12 @@ fn step<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> SequenceStep<'t> {
     SequenceStep { choice, footprint, shown: at + 1, alone: at + 1, chooses }
 }
 
-/// Takes the reversals of races: prefixes of executions that are still to be explored, unless others
-/// cover them.
+/// Takes the reversals of races: prefixes of executions that are still to be explored, unless
+/// others cover them.
 pub(super) trait Prescribe<S: System> {
-    /// Ensures that an execution with this prefix is explored. The steps that show that it is covered
-    /// show the same for this race in a later execution with these steps, as long as the search has
-    /// not left the place of the race.
+    /// Ensures that an execution with this prefix is explored. The steps that show that it is
+    /// covered show the same for this race in a later execution with these steps, as long as the
+    /// search has not left the place of the race.
     fn prescribe(
         &mut self,
         trace: &Trace<'_, S>,
@@ -87,23 +87,22 @@ struct Race {
     later: usize,
     /// The race needs nothing as long as this many steps, from the beginning, stay the same.
     settled: usize,
-    /// The cut without the earlier step after which the later thread was looked at last, in the
-    /// numbers of the execution before this one: all that follows from the look was said then.
+    /// The last cut without the earlier step for which the later thread's attempt was handled, by
+    /// step numbers of the previous execution. If the cut is the same, nothing is left to do.
     cut: Option<Cut>,
 }
 
 /// Finds the races of executions and how to reverse them.
 ///
-/// Executions that follow each other begin in the same way, and so do their races: those of the
-/// steps in common are found once, and most are settled once. That is all that makes the races of
-/// an execution cheaper than a square of its length.
+/// Consecutive executions share a prefix, and the races in it: these are found once, and most are
+/// settled once. Without this, the races of an execution would cost the square of its length.
 pub(super) struct Reversals<S: System> {
     /// Some states of the execution, each with the number of steps before it, in their order.
     along: Vec<(usize, S::State)>,
     dependence: Dependence,
     /// The races of the execution, in the order of the later steps.
     races: Vec<Race>,
-    /// For each step of the execution, the threads that were looked at without it.
+    /// For each step of the execution, the threads whose attempt before it was handled.
     reversed: Vec<ThreadSet>,
     /// The cuts without more than one step that were considered, and for which thread.
     seen: HashSet<(Cut, ThreadId)>,
@@ -115,8 +114,7 @@ impl<S: System> Reversals<S> {
         Reversals { along, dependence, races, reversed, seen: HashSet::new() }
     }
 
-    /// Tells of all reversals of the races of an execution, except of those that are known to be
-    /// settled.
+    /// Prescribes all reversals of the races of an execution, except for those that are settled.
     pub(super) fn of(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -129,12 +127,12 @@ impl<S: System> Reversals<S> {
         self.along.truncate(self.along.partition_point(|&(len, _)| len <= kept));
         self.races.truncate(self.races.partition_point(|race| race.later < kept));
         for later in kept..trace.len() {
-            let look = Look {
+            let attempt = Attempt {
                 thread: trace.graph().thread(later),
                 footprint: trace.touched(later),
                 at: later,
             };
-            for earlier in races(trace, &look) {
+            for earlier in races(trace, &attempt) {
                 self.races.push(Race { earlier, later, settled: THIS_ONE, cut: None });
             }
         }
@@ -146,8 +144,8 @@ impl<S: System> Reversals<S> {
             match trace.swap(earlier, later) {
                 // No cut has to be executed.
                 Swap::Possible => {
-                    // What comes later in an execution and has to do with the later step happens
-                    // after it, and so after the earlier one.
+                    // Whatever follows in the execution and depends on the later step happens after
+                    // it, and so after the earlier one.
                     let owing = {
                         let last = SequenceStep { shown: THIS_ONE, ..step(trace, later) };
                         let between = trace.graph().not_after(earlier);
@@ -174,7 +172,7 @@ impl<S: System> Reversals<S> {
                     };
                     debug_assert!(
                         settled > kept || known.is_some(),
-                        "what is settled stays settled"
+                        "a settled race stays settled"
                     );
                     self.races[nth].settled = known.unwrap_or(THIS_ONE);
                 }
@@ -182,8 +180,8 @@ impl<S: System> Reversals<S> {
                 Swap::Unknown => {
                     let cut = Cut::before(trace.graph(), earlier);
                     let thread = trace.graph().thread(later);
-                    // Steps have their numbers in all executions only as far as these begin in the
-                    // same way.
+                    // Step numbers mean the same only within the shared prefix of the two
+                    // executions.
                     let is_same = cut.steps(kept).next().is_none()
                         && self.races[nth].cut.as_ref() == Some(&cut);
                     if !is_same {
@@ -197,7 +195,9 @@ impl<S: System> Reversals<S> {
         }
         for thread in trace.slots() {
             if let Some(footprint) = trace.waits_for(thread).map(Cow::into_owned) {
-                for race in races(trace, &Look { thread, footprint: &footprint, at: trace.len() }) {
+                for race in
+                    races(trace, &Attempt { thread, footprint: &footprint, at: trace.len() })
+                {
                     let cut = Cut::before(trace.graph(), race);
                     self.reverse(trace, (race, cut), thread, prescriptions)?;
                 }
@@ -206,8 +206,8 @@ impl<S: System> Reversals<S> {
         Ok(())
     }
 
-    /// Lets a thread have its look before a step, unless that was done for this execution: after
-    /// the cut without it, and after smaller ones if it has to wait there.
+    /// Makes the attempt of a thread before a step, unless that was done for this execution: after
+    /// the cut without the step, and after smaller cuts if the thread has to wait there.
     fn reverse(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -240,7 +240,7 @@ impl<S: System> Reversals<S> {
                         }
                     }
                     Status::Ended | Status::Vacant => {
-                        unreachable!("such a thread looks at nothing")
+                        unreachable!("such a thread has no footprint")
                     }
                 }
             }
@@ -248,8 +248,8 @@ impl<S: System> Reversals<S> {
         Ok(())
     }
 
-    /// Tells of the beginning that is a cut and then the steps `last`. Says how many steps show
-    /// that it is covered, if it is.
+    /// Prescribes the prefix that consists of a cut and the steps `last`. If it is covered, returns
+    /// how many steps show that.
     fn prescribe(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -268,8 +268,8 @@ impl<S: System> Reversals<S> {
         }
     }
 
-    /// Tells of a beginning that is [open](Prescription::Open): once for each alternative that the thread
-    /// has after it.
+    /// Prescribes a prefix that is [open](Prescription::Open), once for each alternative that the
+    /// thread has after it.
     fn close(
         &mut self,
         trace: &mut Trace<'_, S>,
@@ -287,10 +287,7 @@ impl<S: System> Reversals<S> {
             trace.cursor.system_mut().advance(&mut state, step.choice)?;
         }
         let pending = trace.cursor.system_mut().ask_at(&state, thread)?;
-        assert!(
-            pending.status == Status::Enabled,
-            "what is independent of a step does not disable it"
-        );
+        assert!(pending.status == Status::Enabled, "an independent step does not disable a thread");
         let (chooses, mut known) = (trace.chooses(&pending), Some(THIS_ONE));
         for (alternative, footprint) in &pending.footprints {
             let (choice, footprint) =
@@ -340,7 +337,7 @@ impl<S: System> Reversals<S> {
     }
 }
 
-/// The steps of a cut that a look after it races with, latest first.
+/// The steps of a cut that an attempt after it races with, latest first.
 fn racing<S: System>(
     trace: &Trace<'_, S>,
     cut: &Cut,

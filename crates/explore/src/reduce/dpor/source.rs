@@ -5,8 +5,8 @@
 //!
 //! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and
 //! terminal states survive, for every kind of object, conditions that wait, `choose` and threads
-//! started at run time. Some executions may be given up asleep. Not every reachable state is
-//! visited. With a bound on preemptions it is unsound.
+//! started at run time. Some executions may be abandoned because all enabled steps sleep. Not every
+//! reachable state is visited. With a bound on preemptions it is unsound.
 //!
 //! **Map.**
 //!
@@ -21,9 +21,9 @@
 //!
 //! 1. The paper's processes do not block each other. How a race is reversed where they do is in
 //!    `reversal`.
-//! 2. Races are looked for at the end of every execution, also of one that is given up, not step by
-//!    step: what a thread touches after the reversal may depend on all steps that do not happen
-//!    after the racing one. Seen too early, a wait for `y == 1` before a write of `x` does not
+//! 2. Races are searched for at the end of every execution, also of an abandoned one, not step by
+//!    step: the footprint of a step after the reversal may depend on all steps that do not happen
+//!    after the racing one. Checked too early, a wait for `y == 1` before a write of `x` does not
 //!    conflict with another write of `x`.
 //! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried
 //!    with all its alternatives, and those that sleep are left out one by one.
@@ -31,15 +31,15 @@
 //!    same; where there is none, with all threads that are awake.
 //!
 //! **What was wrong before.** A place began with any thread of which one alternative was awake. The
-//! paper's proof takes an execution that is not covered, looks at the event in it of the thread
+//! paper's proof takes an execution that is not covered, considers the event in it of the thread
 //! that the place began with, and finds it in a race after the same event was explored first. Of a
 //! thread with alternatives that event may be the one that sleeps: it is not explored here, the
 //! alternative that is explored instead may be independent of all others, and so nothing here shows
 //! the race. Deviation 4 restores the proof: either all alternatives of the first thread are
 //! explored here, or the first step of every execution is tried or sleeps. If all alternatives
-//! touch the same, they have the same races. The smallest program we know: `atomic { choose { l =
-//! y; } or { y += 1; } }` after a read of `x`, beside `y = 0` and a thread that chooses between `y
-//! += 1` and `x`, loses 2 of 35 traces.
+//! touch the same, they have the same races. The smallest program we know:
+//! `atomic { choose { l = y; } or { y += 1; } }` after a read of `x`, beside `y = 0` and a thread
+//! that chooses between `y += 1` and `x`, loses 2 of 35 traces.
 //!
 //! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those
 //! for which the execution before had another cut. No table.
@@ -112,8 +112,8 @@ impl<S: System> Prescribe<S> for BacktrackSets<'_> {
         if initials.iter().any(covers) {
             return Prescription::Covered(THIS_ONE);
         }
-        // The step that was reversed, if it can come first. If it begins with a thread that is held
-        // back here, whatever is possible has to be tried instead.
+        // The step that was reversed, if it can come first. If that is a step of a thread that is
+        // held back here, every enabled thread has to be tried instead.
         match initials.last() {
             Some(first) => place.backtrack.insert(first.thread),
             None if place.backtrack == enabled => return Prescription::Covered(THIS_ONE),

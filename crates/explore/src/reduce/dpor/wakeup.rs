@@ -1,5 +1,4 @@
-//! Wakeup trees: the beginnings of executions that have to be explored from a place, in their
-//! order.
+//! Wakeup trees: the prefixes of executions that have to be explored from a place, in their order.
 
 use std::collections::VecDeque;
 
@@ -13,16 +12,16 @@ use crate::codec::{Damaged, Reader, Save, Writer, save_fields};
 pub(super) struct SequenceStep<'f> {
     pub(super) choice: Choice,
     pub(super) footprint: &'f Footprint,
-    /// An execution that shares this many steps, from the beginning, with the current one contains the
-    /// step too, and in its sequence the same steps come before it.
+    /// An execution that shares this many steps, from the beginning, with the current one contains
+    /// the step too, and in its sequence the same steps come before it.
     pub(super) shown: usize,
-    /// The same if only steps count that are related to the step itself.
+    /// The same, counting only steps that are related to this step.
     pub(super) alone: usize,
     /// Whether the thread has [other alternatives](Event::chooses) there.
     pub(super) chooses: bool,
 }
 
-/// More steps than two executions can have in common.
+/// More steps than two executions can share: the claim holds for the current execution only.
 pub(super) const THIS_ONE: usize = usize::MAX;
 
 impl<'f> SequenceStep<'f> {
@@ -31,8 +30,8 @@ impl<'f> SequenceStep<'f> {
         SequenceStep { choice, footprint, shown: THIS_ONE, alone: THIS_ONE, chooses }
     }
 
-    /// The number of steps, from the beginning, that show that this is the first of its sequence that
-    /// is related to an event, if it is.
+    /// The number of steps, from the beginning, that show that this is the first of its sequence
+    /// that is related to an event, if it is.
     #[inline]
     pub(super) fn shows(&self, event: &Event) -> usize {
         let same = self.choice == event.choice && *self.footprint == event.footprint;
@@ -45,29 +44,29 @@ impl<'f> SequenceStep<'f> {
 pub(super) struct Event {
     pub(super) choice: Choice,
     pub(super) footprint: Footprint,
-    /// Whether the thread has several alternatives there. What this one covers, another one need
-    /// not.
+    /// Whether the thread has several alternatives there. Then this step covers nothing for the
+    /// others.
     pub(super) chooses: bool,
 }
 
 save_fields!(Event { choice, footprint, chooses });
 
 impl Event {
-    /// Whether the order of the two matters, or they are one.
+    /// Whether the two steps are dependent or the same.
     #[inline]
     pub(super) fn is_related(&self, choice: Choice, footprint: &Footprint) -> bool {
         self.choice.thread == choice.thread || self.footprint.depends(footprint)
     }
 }
 
-/// The trees of a place: what to explore first, second, and so on. A branch ends where the search
-/// is free.
+/// The ordered trees of a place: what to explore first, second, and so on. Where a branch ends, the
+/// search is free to choose.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WakeupTree(VecDeque<(Event, WakeupTree)>);
 
 impl Save for WakeupTree {
-    /// Each step with how many branches there are after it: trees are as deep as executions, and
-    /// nothing here calls itself.
+    /// Each step with how many branches there are after it: trees are as deep as executions, so the
+    /// encoding is not recursive.
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.0.len());
         let mut rest: Vec<&(Event, WakeupTree)> = self.0.iter().rev().collect();
@@ -80,18 +79,18 @@ impl Save for WakeupTree {
 
     fn load(from: &mut Reader) -> Result<WakeupTree, Damaged> {
         let mut whole = WakeupTree::default();
-        // The branches on the way, each with how many are still to be read after it.
-        let mut way: Vec<(Option<Event>, WakeupTree, usize)> =
+        // The current path, with the number of branches still to be read at each node.
+        let mut path: Vec<(Option<Event>, WakeupTree, usize)> =
             vec![(None, WakeupTree::default(), from.count()?)];
-        while let Some((_, _, left)) = way.last_mut() {
+        while let Some((_, _, left)) = path.last_mut() {
             if *left > 0 {
                 *left -= 1;
                 let event = from.get()?;
-                way.push((Some(event), WakeupTree::default(), from.count()?));
+                path.push((Some(event), WakeupTree::default(), from.count()?));
                 continue;
             }
-            let (event, tree, _) = way.pop().expect("there is a last");
-            match (event, way.last_mut()) {
+            let (event, tree, _) = path.pop().expect("the path is not empty");
+            match (event, path.last_mut()) {
                 (Some(event), Some((_, before, _))) => before.0.push_back((event, tree)),
                 _ => whole = tree,
             }
@@ -124,20 +123,20 @@ impl WakeupTree {
         let (mut tree, mut shown) = (&mut *self, 0);
         let mut rest = Rest::new();
         sequence.for_each(|step| rest.push(step));
-        let mut way: SmallVec<[(usize, Initial); 8]> = SmallVec::new();
+        let mut path: SmallVec<[(usize, Initial); 8]> = SmallVec::new();
         loop {
             let events = tree.0.iter().enumerate();
             let initial = |(at, (event, _)): (usize, &(Event, WakeupTree))| {
                 Some((at, strip(event, &mut rest, &mut shown)?))
             };
             let Some((at, initial)) = { events }.find_map(initial) else { break };
-            way.push((at, initial));
+            path.push((at, initial));
             if initial == Initial::Weak && tree.0[at].0.chooses {
-                return self.open(&way);
+                return self.open(&path);
             }
             tree = &mut tree.0[at].1;
             if tree.is_empty() {
-                // Whatever follows here is explored.
+                // Everything that follows is explored.
                 return Prescription::Covered(shown);
             }
         }
@@ -148,16 +147,16 @@ impl WakeupTree {
         Prescription::Prescribed
     }
 
-    /// What is left open where `way` ends at a step that is not of the sequence and whose thread
-    /// has other alternatives.
-    fn open(&self, way: &[(usize, Initial)]) -> Prescription {
+    /// The open prescription where `path` ends at a step that is not in the sequence and whose
+    /// thread has other alternatives.
+    fn open(&self, path: &[(usize, Initial)]) -> Prescription {
         let (mut tree, mut also) = (self, Vec::new());
-        for &(at, initial) in way {
+        for &(at, initial) in path {
             let (event, below) = &tree.0[at];
             also.extend((initial == Initial::Weak).then(|| event.clone()));
             tree = below;
         }
-        let last = also.pop().expect("the way ends at a step that is not of the sequence");
+        let last = also.pop().expect("the path ends at a step that is not in the sequence");
         Prescription::Open { also, thread: last.choice.thread }
     }
 }
@@ -165,14 +164,14 @@ impl WakeupTree {
 /// What happens to a prefix of executions that has to be explored.
 #[derive(Debug)]
 pub(super) enum Prescription {
-    /// It is covered by what was explored or prescribed before. This many steps from the beginning of
-    /// the present execution [show](SequenceStep::shown) it.
+    /// It is covered by what was explored or prescribed before. This many steps from the beginning
+    /// of the present execution [show](SequenceStep::shown) it.
     Covered(usize),
-    /// It was not, and is prescribed now.
+    /// It was not covered, and is prescribed now.
     Prescribed,
     /// It is covered where `thread`, which has no step in it, takes a certain one of its
     /// alternatives after it, and the steps `also`, which are independent of it. Its other
-    /// alternatives have to be looked at one by one.
+    /// alternatives have to be checked one by one.
     Open { also: Vec<Event>, thread: ThreadId },
 }
 
@@ -190,8 +189,8 @@ enum Initial {
 }
 
 /// Takes a step out of the sequence if it is a *weak initial* of it: if an execution that begins
-/// with the sequence is equivalent to one that begins with the step. Says whether it is; `shown`
-/// becomes the number of steps that show this, unless it is greater.
+/// with the sequence is equivalent to one that begins with the step. Returns which kind of initial
+/// it is; raises `shown` to the number of steps that show this.
 fn strip(event: &Event, sequence: &mut Rest<'_>, shown: &mut usize) -> Option<Initial> {
     let Some(first) =
         sequence.iter().position(|step| event.is_related(step.choice, step.footprint))
@@ -261,6 +260,26 @@ mod tests {
         assert_eq!(branches(&tree), [vec![0, 1], vec![0, 2, 1], vec![2]], "another beginning");
         insert(&mut tree, &[write(3, 7)]);
         assert_eq!(branches(&tree).len(), 3, "independent of all of a branch that then is free");
+    }
+
+    /// The whole tree: branches may have the same threads and different steps.
+    #[test]
+    fn a_tree_is_read_as_it_was_written() {
+        let mut tree = WakeupTree::default();
+        insert(&mut tree, &[write(0, 1), write(1, 2), write(0, 3)]);
+        insert(&mut tree, &[write(0, 1), write(2, 2), write(1, 2)]);
+        insert(&mut tree, &[write(2, 1)]);
+        insert(&mut tree, &[Event { chooses: true, ..write(3, 1) }, write(2, 1)]);
+        for tree in [WakeupTree::default(), tree] {
+            let bytes = Writer::collect(|to| to.put(&tree));
+            let read = |bytes: Vec<u8>| {
+                let length = bytes.len() as u64;
+                Reader::new(Box::new(std::io::Cursor::new(bytes)), length).get::<WakeupTree>()
+            };
+            let copy = read(bytes.clone()).expect("it was just written");
+            assert_eq!(format!("{copy:?}"), format!("{tree:?}"));
+            assert!(read(bytes[..bytes.len() - 1].to_vec()).is_err(), "without the last byte");
+        }
     }
 
     #[test]

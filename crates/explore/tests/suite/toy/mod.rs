@@ -6,9 +6,10 @@
 //! [`Step::Full`].
 #![allow(dead_code)]
 
+use preempt_explore::oracle::Reachable;
 use preempt_system::{
     Access, Capacity, Choice, Failure, FailureKind, Footprint, Location, Model, Shape, Step,
-    Stepper,
+    Stepper, ThreadId,
 };
 
 /// One step of a thread. Jumps and guards are part of the instruction; every instruction is one
@@ -94,6 +95,23 @@ impl Toy {
     /// The value of a cell.
     pub fn cell(&self, state: &[u64], cell: usize) -> u64 {
         self.get(state, self.threads.len() + cell)
+    }
+
+    /// Failed steps, states that break the invariant, and deadlocks, all counted.
+    pub fn failed(&self, all: &Reachable) -> u64 {
+        let fails = |state: &[u64], thread, alternative| {
+            let choice = Choice { thread, alternative };
+            matches!(self.attempt(&mut state.to_vec(), choice), Ok(Step::Failed(_)))
+        };
+        let mut failed = u64::from(self.stillborn) + all.deadlocks.len() as u64;
+        for state in &all.states {
+            let steps = (0..self.threads.len()).flat_map(|t| (0..8).map(move |a| (t, a)));
+            let steps =
+                steps.filter(|&(t, alternative)| fails(state, ThreadId::new(t), alternative));
+            let mut stepper = self.stepper();
+            failed += steps.count() as u64 + u64::from(stepper.invariant(state).is_err());
+        }
+        failed
     }
 
     fn attempt(&self, state: &mut [u64], choice: Choice) -> Result<Step, Step> {

@@ -107,7 +107,8 @@ impl<'a> Checker<'a> {
                 Some(format!("a pointer to it is `&{text}`"))
             }
             (Type::Pointer(found), Type::Pointer(needed)) if mix(found, needed) => Some(
-                "pointers to different types cannot be mixed: a value written through a pointer must fit its target"
+                "pointers to different types cannot be mixed: a value written through a pointer \
+                 must fit its target"
                     .into(),
             ),
             (_, Type::Enum(id)) => {

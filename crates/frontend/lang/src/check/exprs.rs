@@ -57,18 +57,27 @@ impl<'a> Checker<'a> {
         let span = expr.span;
         let typed = |kind, ty| Some(Expr { kind, ty, span });
         match &expr.kind {
-            ast::ExprKind::Int(value) => typed(ExprKind::Const(self.literal(*value, span)?), Type::Int),
+            ast::ExprKind::Int(value) => {
+                typed(ExprKind::Const(self.literal(*value, span)?), Type::Int)
+            }
             ast::ExprKind::Bool(value) => typed(ExprKind::Const(i64::from(*value)), Type::Bool),
             ast::ExprKind::Null => typed(ExprKind::Const(0), self.type_of_null(want, span)?),
             ast::ExprKind::Name(name) => match self.constant_name(name) {
-                Some(constant) => constant.map(|(value, ty)| Expr { kind: ExprKind::Const(value), ty, span }),
+                Some(constant) => {
+                    constant.map(|(value, ty)| Expr { kind: ExprKind::Const(value), ty, span })
+                }
                 None => self.load(expr),
             },
-            ast::ExprKind::Index(..) | ast::ExprKind::Field(..) | ast::ExprKind::Deref(_) => self.load(expr),
+            ast::ExprKind::Index(..) | ast::ExprKind::Field(..) | ast::ExprKind::Deref(_) => {
+                self.load(expr)
+            }
             ast::ExprKind::Array(_) => self.refuse(
                 Diagnostic::new(span, "an array where a single value is needed")
                     .label("not here")
-                    .hint("only a shared variable can begin with an array: `var a: [int; 3] = [1, 2, 3];`"),
+                    .hint(
+                        "only a shared variable can begin with an array: `var a: [int; 3] = [1, \
+                           2, 3];`",
+                    ),
             ),
             ast::ExprKind::AddressOf(place) => {
                 let place = self.addressable(place)?;
@@ -77,12 +86,16 @@ impl<'a> Checker<'a> {
             }
             // The least int has no positive counterpart, so the literal and its sign belong
             // together.
-            ast::ExprKind::Unary(UnaryOp::Neg, operand) if operand.kind == ast::ExprKind::Int(-INT.0) => {
+            ast::ExprKind::Unary(UnaryOp::Neg, operand)
+                if operand.kind == ast::ExprKind::Int(-INT.0) =>
+            {
                 typed(ExprKind::Const(INT.0), Type::Int)
             }
             ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span),
             ast::ExprKind::Binary(op, left, right) => self.binary(*op, left, right, span),
-            ast::ExprKind::If(condition, then, otherwise) => self.choice(condition, then, otherwise, want, span),
+            ast::ExprKind::If(condition, then, otherwise) => {
+                self.choice(condition, then, otherwise, want, span)
+            }
             ast::ExprKind::Call(name, args) => self.call(name, args, span),
             ast::ExprKind::Method(object, name, args) => self.method(object, name, args, span),
             ast::ExprKind::Spawn(name, args) => self.spawn(name, args, span),
@@ -170,7 +183,10 @@ impl<'a> Checker<'a> {
             return self.refuse(
                 Diagnostic::new(span, format!("`{}` is not constant", word.text))
                     .label("a constant is needed here")
-                    .hint("constants are made of numbers, bools, variants, other constants and operators"),
+                    .hint(
+                        "constants are made of numbers, bools, variants, other constants and \
+                           operators",
+                    ),
             );
         }
         let bounds = self.constant_range(range);
@@ -203,12 +219,18 @@ impl<'a> Checker<'a> {
             Purity::Pure(context) => self.refuse(
                 Diagnostic::new(span, format!("{context} cannot use {what}"))
                     .label("this has effects, or may wait")
-                    .hint("only variables, constants, operators and `len()` of a channel are allowed here"),
+                    .hint(
+                        "only variables, constants, operators and `len()` of a channel are \
+                           allowed here",
+                    ),
             ),
             Purity::Constant => self.refuse(
                 Diagnostic::new(span, format!("{what} is not constant"))
                     .label("a constant is needed here")
-                    .hint("constants are made of numbers, bools, variants, other constants and operators"),
+                    .hint(
+                        "constants are made of numbers, bools, variants, other constants and \
+                           operators",
+                    ),
             ),
         }
     }

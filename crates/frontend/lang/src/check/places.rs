@@ -237,7 +237,8 @@ impl<'a> Checker<'a> {
                 Role::Loop => (
                     "the variable of a `for`",
                     format!(
-                        "use a `while` with a variable of your own, or copy it: `var my_{name} = {name};`"
+                        "use a `while` with a variable of your own, or copy it: `var my_{name} = \
+                         {name};`"
                     ),
                 ),
                 Role::Quantified => {

@@ -107,7 +107,10 @@ impl<'a> Checker<'a> {
                     self.report(
                         Diagnostic::new(inner.span, "a thread does not wait at this statement")
                             .label("not a place to rest")
-                            .hint("put `end:` before the statement that waits: `end: request.wait();`"),
+                            .hint(
+                                "put `end:` before the statement that waits: `end: \
+                                   request.wait();`",
+                            ),
                     );
                 }
                 return self.stmt(inner).map(|stmt| Stmt { end: true, ..stmt });
@@ -216,9 +219,11 @@ impl<'a> Checker<'a> {
     fn return_stmt(&mut self, value: Option<&'a ast::Expr>, span: Span) -> Option<StmtKind> {
         match (self.frame.outcome.clone(), value) {
             (Outcome::Nothing, None) => Some(StmtKind::Return(None)),
-            (Outcome::Value(Some(ty)), Some(value)) => {
-                Some(StmtKind::Return(Some(self.typed(value, &ty, "the result of this function")?)))
-            }
+            (Outcome::Value(Some(ty)), Some(value)) => Some(StmtKind::Return(Some(self.typed(
+                value,
+                &ty,
+                "the result of this function",
+            )?))),
             (Outcome::Value(None), Some(value)) => self.look_into(value),
             (Outcome::Value(_), None) => self.refuse(
                 Diagnostic::new(span, "`return` without a value in a function with a result")
@@ -228,7 +233,10 @@ impl<'a> Checker<'a> {
             (Outcome::Nothing, Some(value)) => self.refuse(
                 Diagnostic::new(value.span, "`return` with a value where there is no result")
                     .label("this value is never used")
-                    .hint("threads and `init` have no result; a function has one with `fn f(…) -> int`"),
+                    .hint(
+                        "threads and `init` have no result; a function has one with `fn f(…) -> \
+                           int`",
+                    ),
             ),
         }
     }

@@ -139,7 +139,8 @@ impl Checker<'_> {
             Effect::Wait(_) => (
                 format!("{name} in the middle of an `atomic` block"),
                 "may have to wait",
-                "an `atomic` block may wait only as its first action: begin the block with it, or move it out",
+                "an `atomic` block may wait only as its first action: begin the block with it, or \
+                 move it out",
             ),
             Effect::Atomic => (
                 "`atomic` inside `atomic`".to_owned(),

@@ -13,18 +13,14 @@ pub struct File {
 /// An identifier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// Its text.
     pub text: String,
-    /// Its span.
     pub span: Span,
 }
 
 /// A declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Its kind.
     pub kind: ItemKind,
-    /// Its span.
     pub span: Span,
 }
 
@@ -56,7 +52,6 @@ pub enum ItemKind {
 /// A name of an object declaration, with its array dimensions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declarator {
-    /// The name.
     pub name: Name,
     /// The dimensions, outermost first; none for a single object.
     pub dimensions: Vec<Expr>,
@@ -71,16 +66,13 @@ pub struct RangeExpr {
     pub hi: Box<Expr>,
     /// Written with `..=`.
     pub inclusive: bool,
-    /// Its span.
     pub span: Span,
 }
 
 /// A type as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeExpr {
-    /// Its kind.
     pub kind: TypeKind,
-    /// Its span.
     pub span: Span,
 }
 
@@ -113,7 +105,6 @@ pub enum ObjectArg {
 /// `{ … }`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// The statements.
     pub stmts: Vec<Stmt>,
     /// Its span, including the braces.
     pub span: Span,
@@ -122,7 +113,6 @@ pub struct Block {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// Its kind.
     pub kind: StmtKind,
     /// Its span. For a statement with blocks, that of its head (`while e`), which traces show.
     pub span: Span,
@@ -180,7 +170,6 @@ pub enum StmtKind {
 pub struct Arm {
     /// The patterns; none for `_`.
     pub patterns: Vec<Pattern>,
-    /// The block.
     pub body: Block,
     /// The span of the patterns.
     pub span: Span,
@@ -198,9 +187,7 @@ pub enum Pattern {
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its kind.
     pub kind: ExprKind,
-    /// Its span.
     pub span: Span,
 }
 

@@ -181,7 +181,8 @@ impl<'a> Lexer<'a> {
             start,
             "unexpected `'`",
             "",
-            "there are no character literals; the message of an `assert` is written in double quotes: `\"…\"`",
+            "there are no character literals; the message of an `assert` is written in double \
+             quotes: `\"…\"`",
         );
         self.push(TokenKind::Bad, start);
     }
@@ -197,7 +198,8 @@ impl<'a> Lexer<'a> {
                     "write the number in decimal"
                 }
                 _ => {
-                    "a name begins with a letter or `_`; between a number and a word there must be a blank or a sign"
+                    "a name begins with a letter or `_`; between a number and a word there must be \
+                     a blank or a sign"
                 }
             };
             let message =

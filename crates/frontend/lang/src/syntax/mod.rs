@@ -4,7 +4,7 @@
 //! diagnostics for the rest. A tree without diagnostics is complete; names and types are not
 //! checked here.
 
-#[expect(missing_docs, reason = "the fields of a variant are explained by the example in its doc")]
+#[expect(missing_docs, reason = "fields are explained by their names or by the example in the doc")]
 pub mod ast;
 mod lexer;
 mod operator;

@@ -144,9 +144,9 @@ impl Parser<'_> {
         self.is(kind).then(|| self.bump())
     }
 
-    /// Skips the token, which the caller has seen.
+    /// Skips the token, whose kind the caller has checked.
     fn take(&mut self, kind: impl Into<TokenKind>) -> Span {
-        debug_assert!(self.is(kind), "the caller has seen the token");
+        debug_assert!(self.is(kind), "the caller has checked the kind of the token");
         self.bump()
     }
 
@@ -224,7 +224,8 @@ impl Parser<'_> {
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting == MAX_NESTING {
             let message = format!("nested more than {MAX_NESTING} levels deep");
-            let hint = "name parts of it: with variables, constants or functions; a long `else if` may be a `match`";
+            let hint = "name parts of it: with variables, constants or functions; a long `else if` \
+                        may be a `match`";
             return Err(self.give_up(
                 Diagnostic::new(self.token().span, message).label("too deep").hint(hint),
             ));

@@ -5,9 +5,7 @@ use preempt_machine::source::Span;
 /// A token and its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its kind.
     pub kind: TokenKind,
-    /// Its span.
     pub span: Span,
     /// Whether only blanks and comments precede it in its line. The grammar ignores lines; error
     /// recovery does not.
@@ -112,7 +110,7 @@ impl Keyword {
         matches!(self, Mutex | RwLock | Condvar | Semaphore | Event | Barrier | Channel)
     }
 
-    /// Whether it is a type, perhaps with something in parentheses behind it.
+    /// Whether it is a type, perhaps followed by something in parentheses.
     pub fn is_type(self) -> bool {
         matches!(self, Keyword::Int | Keyword::Bool | Keyword::Thread) || self.is_object()
     }

@@ -1,7 +1,7 @@
 //! What a user reads about a faulty model: every `bad/*.pre` is refused with exactly the text of
 //! its `.stderr`.
 //!
-//! After a change of messages, `BLESS=1 cargo test -p preempt-lang bad` writes the texts anew; read
+//! After a change of messages, `BLESS=1 cargo test -p preempt-lang bad` rewrites the texts; read
 //! the difference.
 
 use std::collections::BTreeSet;

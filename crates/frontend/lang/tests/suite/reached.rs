@@ -88,7 +88,7 @@ const MODELS: &[(&str, &str)] = &[
         "3, 6",
     ),
     ("var x = 0;\nthread t {\n if x == 1 {\n x = 2;\n }\n x = x + 1;\n x = 3;\n}", "4"),
-    // Both outcomes, where there is no statement that tells.
+    // Both outcomes, where no statement distinguishes them.
     ("var x = 0;\nthread t {\n if x == 0 {\n skip;\n }\n}", "3 never false"),
     ("var x = 0;\nthread t {\n if x == 1 { } else { skip; }\n}", "3 never true"),
     ("var x = 0;\nthread t {\n if x == 0 { skip; }\n}\nthread u { x = 1; }", ""),

@@ -308,7 +308,7 @@ fn one_mistake_gives_few_messages() {
     );
 }
 
-/// The bounds are there for those who walk the tree: what they let pass must not overflow the stack
+/// The bounds protect functions that walk the tree: what they let pass must not overflow the stack
 /// of a test's thread.
 #[test]
 fn the_tallest_trees_pass_the_front_end() {

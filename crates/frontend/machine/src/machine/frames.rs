@@ -3,7 +3,7 @@
 use preempt_system::ThreadId;
 
 use super::code::{Address, Reg};
-use super::newborn::Newborn;
+use super::new_thread::NewThread;
 use super::run::{Halt, Stepper};
 use super::{Machine, Part};
 
@@ -94,7 +94,7 @@ impl Stepper<'_> {
             .expect("every spawned function has an entry");
         // Until it runs, the slot must not look empty to the next spawn of the same step.
         machine.slots[slot].counter.set(state, machine.slots[slot].ended);
-        self.spawned.push(Newborn {
+        self.spawned.push(NewThread {
             slot,
             entry: code.entries[entry].1,
             start: code.starts[entry],

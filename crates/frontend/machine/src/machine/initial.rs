@@ -4,7 +4,7 @@ use preempt_system::ThreadId;
 
 use super::cells::{kind, size};
 use super::layout::Field;
-use super::newborn::Newborn;
+use super::new_thread::NewThread;
 use super::record::Off;
 use super::run::{Halt, Stepper};
 use crate::program::{Program, Type};
@@ -45,7 +45,7 @@ impl Stepper<'_> {
         if let Some(init) = machine.code.init {
             done = self
                 .interpret(&mut full, None, init, &mut Off)
-                .and_then(|()| self.start(&mut full, &mut Off));
+                .and_then(|()| self.start_spawned(&mut full, &mut Off));
         }
         state.copy_from_slice(&full[..state.len()]);
         if let Err(halt) = done {
@@ -58,7 +58,11 @@ impl Stepper<'_> {
         }
         for (slot, code) in machine.code.slots.iter().enumerate().filter(|(_, code)| !code.spare) {
             let (_, entry) = code.entries[0];
-            self.bear(state, Newborn { slot, entry, start: code.starts[0] }, &mut Off)?;
+            self.run_to_first_rest(
+                state,
+                NewThread { slot, entry, start: code.starts[0] },
+                &mut Off,
+            )?;
         }
         self.settle(state)
     }

@@ -2,12 +2,12 @@
 //!
 //! [`cells`] lists the parts of a state and [`layout`] packs them. [`compile`] generates the
 //! [`code`], [`fuse`] shortens it, [`run`] interprets it, and [`diagram`] precomputes most steps.
-//! The other files are parts of these: [`initial`] the initial state, [`frames`] calls, [`newborn`]
-//! new threads, [`objects`] synchronisation, [`stepper`] the interface for searches, [`record`]
-//! footprints, [`failure`] errors. [`owners`] tracks ownership of records, [`straight`] recognises
-//! straight-line threads, [`reach`] bounds what a step may do in any state, [`heap`] renames heap
-//! records canonically, [`reached`] records which statements were reached, and [`narrate`]
-//! describes steps.
+//! The other files are parts of these: [`initial`] the initial state, [`frames`] calls,
+//! [`new_thread`] new threads, [`objects`] synchronisation, [`stepper`] the interface for searches,
+//! [`record`] footprints, [`failure`] errors. [`owners`] tracks ownership of records, [`straight`]
+//! recognises straight-line threads, [`reach`] bounds what a step may do in any state, [`heap`]
+//! renames heap records canonically, [`reached`] records which statements were reached, and
+//! [`narrate`] describes steps.
 
 mod cells;
 mod code;
@@ -21,7 +21,7 @@ mod initial;
 mod invariant;
 mod layout;
 mod narrate;
-mod newborn;
+mod new_thread;
 mod objects;
 mod owners;
 mod reach;
@@ -85,7 +85,6 @@ pub struct Machine {
 /// What the interpreter needs to know about a slot.
 #[derive(Clone, Debug)]
 struct Slot {
-    /// The program counter.
     counter: Field,
     /// Its cell, which represents the end of the thread in footprints.
     cell: Cell,
@@ -196,14 +195,6 @@ impl Machine {
     /// The checked program.
     pub fn program(&self) -> &Program {
         &self.program
-    }
-
-    /// The number of bits of a state that are used.
-    pub fn state_bits(&self) -> usize {
-        self.cells.cells[..self.cells.init_from]
-            .iter()
-            .map(|&c| self.cells.classes[c as usize].bits() as usize)
-            .sum()
     }
 
     /// The bits of a state that belong to one thread alone: its position and its local variables,
@@ -338,7 +329,8 @@ fn refuse_too_many(
     let (functions, records) = (program.functions.len(), program.records.len());
     if functions.max(records) > MAX_DECLARATIONS {
         let message = format!(
-            "{functions} functions and threads, {records} records: at most {MAX_DECLARATIONS} each are supported"
+            "{functions} functions and threads, {records} records: at most {MAX_DECLARATIONS} each \
+             are supported"
         );
         return Err(Diagnostic::new(first.span, message)
             .label("one of them")
@@ -347,7 +339,8 @@ fn refuse_too_many(
     let cells = cells::local_cells(program, facts, capacities);
     if cells > MAX_LOCAL_CELLS {
         let message = format!(
-            "the local variables of all threads are {cells} values; at most {MAX_LOCAL_CELLS} are supported"
+            "the local variables of all threads are {cells} values; at most {MAX_LOCAL_CELLS} are \
+             supported"
         );
         return Err(Diagnostic::new(first.span, message)
             .label("counted for every thread that can get here")
@@ -406,6 +399,10 @@ impl Model for Machine {
 
     fn with_stable_names(self) -> Machine {
         Machine { stable: true, ..self }
+    }
+
+    fn without_stable_names(self) -> Machine {
+        Machine { stable: false, ..self }
     }
 
     fn with_owners(self) -> Machine {

@@ -187,7 +187,7 @@ impl Machine {
         lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
     }
 
-    fn told(&self, rest: &RestPoint) -> Narration {
+    fn narration(&self, rest: &RestPoint) -> Narration {
         let source = self.text(rest.span) + rest.tail;
         Narration { site: Some(self.program.source.site(rest.span)), source, effects: Vec::new() }
     }
@@ -286,7 +286,7 @@ impl Describe for Stepper<'_> {
         let Some(rest) = machine.code.slots[choice.thread.index()].rests.get(at as usize) else {
             return Narration { source: "(has ended)".to_owned(), ..Narration::default() };
         };
-        let mut told = machine.told(rest);
+        let mut narration = machine.narration(rest);
         let (mut after, mut footprint) = (state.to_vec(), Footprint::new());
         let step = self.take_step_with_effects(
             &mut after,
@@ -294,13 +294,14 @@ impl Describe for Stepper<'_> {
             &mut Accesses { footprint: &mut footprint, machine },
         );
         let shared = footprint.accesses().iter();
-        told.effects
+        narration
+            .effects
             .extend(shared.filter_map(|&(at, access)| machine.effect(at.0, access, state, &after)));
-        told.effects.extend(machine.changed_locals(choice.thread, state, &after));
+        narration.effects.extend(machine.changed_locals(choice.thread, state, &after));
         if slot.counter.get(&after) == slot.ended && matches!(step, Step::Moved { .. }) {
-            told.effects.push("ends".to_owned());
+            narration.effects.push("ends".to_owned());
         }
-        told
+        narration
     }
 
     fn describe_wait(&mut self, state: &[u64], thread: ThreadId) -> Option<Narration> {
@@ -312,15 +313,17 @@ impl Describe for Stepper<'_> {
             _ => return None,
         }
         let at = machine.slots[thread.index()].counter.get(state);
-        let mut told = machine.told(&machine.code.slots[thread.index()].rests[at as usize]);
+        let mut narration =
+            machine.narration(&machine.code.slots[thread.index()].rests[at as usize]);
         for &(location, _) in footprint.accesses() {
             if let Some(slot) = machine.slots.iter().position(|slot| slot.cell == location.0) {
-                told.effects
+                narration
+                    .effects
                     .push(format!("{} has not ended", machine.thread_name(ThreadId::new(slot))));
             }
-            told.effects.extend(machine.effect(location.0, Access::Read, state, state));
+            narration.effects.extend(machine.effect(location.0, Access::Read, state, state));
         }
-        Some(told)
+        Some(narration)
     }
 
     fn value(&mut self, state: &[u64], location: Location) -> Option<(String, String)> {

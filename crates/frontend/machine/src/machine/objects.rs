@@ -12,7 +12,6 @@ use super::run::{Halt, Stepper};
 pub(super) struct Object<'s> {
     /// The object's fields, from its first one on.
     pub(super) fields: &'s [Field],
-    /// The state.
     pub(super) state: &'s mut [u64],
     /// A field that could not hold its new value.
     pub(super) misfit: Option<(usize, u64)>,
@@ -42,7 +41,6 @@ impl Cells for Object<'_> {
 pub(super) struct Fields<'s> {
     /// The object's fields, from its first one on.
     pub(super) fields: &'s [Field],
-    /// The state.
     pub(super) state: &'s [u64],
 }
 
@@ -53,7 +51,7 @@ impl Cells for Fields<'_> {
     }
 
     fn set(&mut self, _: usize, _: u64) {
-        unreachable!("nothing is done to an object that is only looked at");
+        unreachable!("an object that is only described is not changed");
     }
 }
 

@@ -5,7 +5,7 @@ use preempt_system::{
 };
 
 use super::code::{Address, Cell, Instr};
-use super::newborn::Newborn;
+use super::new_thread::NewThread;
 use super::objects::Object;
 use super::record::Recorder;
 use super::{Machine, Part};
@@ -35,9 +35,9 @@ pub struct Stepper<'m> {
     /// something.
     pub(super) before: Vec<u64>,
     /// The state before a thread runs to its first rest point.
-    pub(super) unborn: Vec<u64>,
+    pub(super) before_start: Vec<u64>,
     /// Threads created by the step, which must run to their first rest points.
-    pub(super) spawned: Vec<Newborn>,
+    pub(super) spawned: Vec<NewThread>,
     /// The [straight lines](Instr::Mark) that the interpreter has completed.
     pub(super) reached: Vec<bool>,
     /// The nodes of diagrams at which the tests of steps have ended.
@@ -63,7 +63,7 @@ impl<'m> Stepper<'m> {
             alternatives: 1,
             fuel: FUEL,
             before: vec![0; machine.layout.words],
-            unborn: Vec::new(),
+            before_start: Vec::new(),
             spawned: Vec::new(),
             reached: vec![false; machine.code.marks.len()],
             taken: vec![false; machine.diagrams.len()],
@@ -99,7 +99,8 @@ impl<'m> Stepper<'m> {
         debug_assert!(marked, "a thread that can fail has a value for it");
     }
 
-    /// The same, but the effects of a failing step remain.
+    /// The same, but the effects of a failing step remain. Inlined, as [`run`](Stepper::run) is.
+    #[inline(always)]
     pub(super) fn take_step_with_effects<R: Recorder>(
         &mut self,
         state: &mut [u64],
@@ -131,7 +132,7 @@ impl<'m> Stepper<'m> {
             recorder.life(choice.thread, Action::Begin);
         }
         let halt = match self.run(state, choice.thread, rest.address, recorder) {
-            Ok(()) => self.start(state, recorder),
+            Ok(()) => self.start_spawned(state, recorder),
             Err(Halt::Failed(failure)) if !self.spawned.is_empty() => {
                 Err(self.first_failure(state, failure))
             }

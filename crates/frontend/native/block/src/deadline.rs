@@ -24,9 +24,9 @@
 //! With an unlimited delay a timeout may fire whenever the thread is not notified, however long it
 //! is. That is sound: no behaviour is lost, because any thread may be suspended for any time. But
 //! it blames correct programs. A test that waits for a message for one hour fails if the sender,
-//! which sleeps for 5 ms, is suspended for an hour, and nobody would fix that. With a limit,
-//! executions in which a thread is delayed for longer are not explored. A pass relies on that and
-//! says so. The limit is a parameter of the check: a program that uses short sleeps for
+//! which sleeps for 5 ms, is suspended for an hour, which no programmer would consider an error.
+//! With a limit, executions in which a thread is delayed for longer are not explored. A pass relies
+//! on that and says so. The limit is a parameter of the check: a program that uses short sleeps for
 //! synchronisation fails as soon as the limit exceeds them.
 //!
 //! The limit is not zero by default. Two threads that sleep equally long must be able to wake up in

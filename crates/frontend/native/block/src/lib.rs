@@ -2,8 +2,8 @@
 //!
 //! One [`Block`] per fork server, in an anonymous file (`memfd`) that both map. The controller
 //! writes a request: the choices to take first, its *prefix*. The child takes them, continues
-//! without preemptions, and writes a log of [`Event`]s. No one is asked anything during an
-//! execution; the two sides meet only when it has ended.
+//! without preemptions, and writes a log of [`Event`]s. The two sides do not communicate during an
+//! execution, only when it has ended.
 //!
 //! The layout is fixed (`repr(C)`, integers only) because the two sides are different binaries,
 //! and the crate uses neither an allocator nor std: it is compiled into the runtime, which runs
@@ -18,7 +18,7 @@ mod deadline;
 pub use deadline::{NEVER, may_expire};
 
 /// Changes with the layout. The runtime writes it to [`Block::ready`].
-pub const VERSION: u32 = 0x5052_0002;
+pub const VERSION: u32 = 0x5052_0005;
 
 /// The most thread slots, the main thread included.
 pub const MAX_THREADS: usize = 64;
@@ -29,8 +29,14 @@ pub const MAX_STEPS: usize = 1 << 16;
 /// The most events of one execution. A step has up to three, and more where it creates objects.
 pub const MAX_EVENTS: usize = 1 << 19;
 
+/// The most functions whose beginnings become scheduling points: see [`Entry`].
+pub const MAX_ENTRIES: usize = 32;
+
 /// The most bytes of the message of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
+
+/// The most bytes of [`Block::notes`].
+pub const MAX_NOTES: usize = 4096;
 
 /// The environment variable by which the runtime knows that there is a controller. Its value is
 /// [`BLOCK_FD`].
@@ -79,6 +85,12 @@ pub struct Block {
     /// Whether the program allocates by the functions of the C library (1) or by those of the
     /// runtime (0).
     pub system_heap: AtomicU32,
+    /// Whether data races on plain memory are detected (1) or not (0). The runtime sets it to 0 if
+    /// it has no memory for that.
+    pub races: AtomicU32,
+    /// How often threads were ordered by what precompiled code may have done: see the runtime's
+    /// `race`.
+    pub oversynchronised: AtomicU32,
     /// How the execution ended, an [`Outcome`].
     pub outcome: AtomicU32,
     /// A number that belongs to the outcome.
@@ -95,19 +107,36 @@ pub struct Block {
     pub text_len: AtomicU32,
     /// The address of the instruction that raised a fatal signal, if it is known.
     pub fault: AtomicU64,
+    /// The number of entries in `entries`.
+    pub entries_len: AtomicU32,
+    /// Which of `entries` are scheduling points, a bit for each. The runtime writes it before
+    /// `ready`.
+    pub entered: AtomicU32,
+    /// The functions whose beginnings are to be scheduling points.
+    pub entries: [Entry; MAX_ENTRIES],
     /// Which threads have which slots, in all executions so far: see [`Slot`].
     pub slots: [Slot; MAX_THREADS],
     /// The text of a failed assertion, or the name of a function that is not supported.
     pub text: [u8; MAX_TEXT],
+    /// The number of bytes in `notes`.
+    pub notes_len: AtomicU32,
+    /// What the execution has done that depends on the world outside: texts, each with a zero byte
+    /// after it.
+    pub notes: [u8; MAX_NOTES],
+    /// Whether the process that was started is the execution (1), or a server that forks executions
+    /// (0).
+    pub alone: AtomicU32,
+    /// The number of the step before which a debugger stops, from 1; 0 if there is none.
+    pub stop_before: AtomicU32,
     /// The choices to take first.
     pub prefix: [Choice; MAX_STEPS],
     /// The events of the execution.
     pub log: [Event; MAX_EVENTS],
 }
 
-/// The identity of a thread: who created it, and how many threads the creator had created before.
-/// Both are the same in every schedule in which the creator has the same past, so a thread that
-/// appears again in another execution gets the slot that it had.
+/// The identity of a thread: its creator, and the number of threads that the creator had created
+/// before. Both are the same in every schedule in which the creator has the same past, so a thread
+/// that appears again in another execution gets the slot that it had.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -115,6 +144,18 @@ pub struct Slot {
     pub creator: u32,
     /// The number of threads that the creator had created before.
     pub nth: u32,
+}
+
+/// A precompiled function whose beginning becomes a scheduling point.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its address, relative to where the executable is loaded.
+    pub address: u64,
+    /// The operation that its beginning is: [`Op::EnterWait`], [`Op::EnterWrite`] or [`Op::Enter`].
+    pub op: u32,
+    /// Its length in bytes.
+    pub size: u32,
 }
 
 /// One choice of the scheduler.
@@ -166,7 +207,7 @@ pub enum Record {
     Learn = 3,
     /// The thread creates another one, in the slot `object`, which begins at `pc`.
     Start = 4,
-    /// An object at the address `object` begins a new life: `what`, with the parameter `value`.
+    /// An object is created at the address `object`: `what`, with the parameter `value`.
     Create = 5,
     /// A caller of the operation recorded before, at `pc`; `value` counts from the innermost.
     Frame = 6,
@@ -174,8 +215,8 @@ pub enum Record {
     Panic = 7,
     /// The thread uses an object in a way that it does not permit: a [`Misuse`] in `value`.
     Misuse = 8,
-    /// What an atomic operation has found, `object`, and left, `other`: the lower 64 bits of both.
-    /// `value` is 1 if it has written, and 0 if it has only read.
+    /// The value that an atomic operation has read, `object`, and the value after it, `other`: the
+    /// lower 64 bits of both. `value` is 1 if it has written, and 0 if it has only read.
     Values = 9,
     /// The upper 64 bits of both, for an atomic of 16 bytes.
     UpperValues = 10,
@@ -226,6 +267,11 @@ pub enum Misuse {
     DoubleFree = 7,
     /// Something is freed that is not a block of memory; `object` is the address.
     BadFree = 8,
+    /// Two threads access plain memory, one of them writes, and nothing orders them. The event has
+    /// the address as `object`, the place of the second access as `pc`, and the thread and the
+    /// place of the first as `what` and `other`. Its `size` has bit 0 if the second access writes,
+    /// and bit 1 if the first does.
+    Race = 9,
 }
 
 /// The kinds of objects that exist in the memory of the program.
@@ -355,10 +401,20 @@ pub enum Op {
     FetchNand = 88,
     /// Replaces the value of an atomic variable if it is the expected one.
     CompareExchange = 89,
-    /// Continues after an operation that has changed an atomic variable. The code that follows
-    /// such an operation often uses what it has just claimed, by accesses that are not visible
-    /// here: others may come in between.
+    /// Continues after an operation that has changed an atomic variable. The code that follows such
+    /// an operation often uses what it has just claimed, by accesses that are not visible here:
+    /// other threads may run in between.
     AfterWrite = 90,
+    /// Begins a precompiled function that waits on a condition variable: it reads the word of the
+    /// condition variable, `other`, and unlocks the mutex whose word is `object`.
+    EnterWait = 91,
+    /// Begins a precompiled function that changes the object whose word is `object`.
+    EnterWrite = 92,
+    /// Begins a precompiled function that uses objects which are not known.
+    Enter = 93,
+    /// Continues after the wait that [`Op::EnterWait`] began: precompiled code locks the mutex
+    /// whose word is `object`.
+    Relock = 94,
     /// Operates on descriptors without waiting.
     Io = 100,
     /// Waits until descriptors are ready, and operates on them.
@@ -428,6 +484,8 @@ impl Op {
             Op::Load | Op::Store | Op::Exchange | Op::CompareExchange => ObjectKind::Atomic,
             Op::FetchAdd | Op::FetchSub | Op::FetchAnd | Op::FetchOr => ObjectKind::Atomic,
             Op::FetchXor | Op::FetchNand | Op::AfterWrite => ObjectKind::Atomic,
+            Op::EnterWait | Op::EnterWrite | Op::Relock => ObjectKind::Atomic,
+            Op::Enter => return None,
             Op::Io | Op::IoWait => return None,
         })
     }
@@ -436,8 +494,10 @@ impl Op {
     pub fn other_kind(self) -> Option<ObjectKind> {
         match self {
             Op::Wait | Op::Wake | Op::TimedWake => Some(ObjectKind::Mutex),
-            // A wait reads its word, which the program changes by atomic operations.
-            Op::FutexWait => Some(ObjectKind::Atomic),
+            // A wait reads its word, which the program changes by atomic operations. The code after
+            // a wait often changes it: a lock does.
+            Op::FutexWait | Op::FutexWoken | Op::TimedFutexWoken => Some(ObjectKind::Atomic),
+            Op::EnterWait => Some(ObjectKind::Atomic),
             _ => None,
         }
     }
@@ -468,7 +528,7 @@ impl Op {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The process died without saying so: by a signal, or by a system call of its own.
+    /// The process ended without the runtime noticing: by a signal, or by a system call of its own.
     Died = 0,
     /// The program ended its process: the status says how.
     Exited = 1,
@@ -512,7 +572,7 @@ from_number!(
 from_number!(
     Misuse, u32,
     DestroyHeldMutex DestroyHeldRwLock DestroyAwaitedCondvar DestroyAwaitedBarrier
-    UseDestroyedMutex UseAfterFree DoubleFree BadFree
+    UseDestroyedMutex UseAfterFree DoubleFree BadFree Race
 );
 from_number!(ObjectKind, u8, Mutex RwLock Condvar Semaphore Barrier Once Futex Atomic);
 from_number!(Outcome, u32, Died Exited Deadlock Diverged StepLimit Unsupported Assertion Full Fault);
@@ -527,7 +587,7 @@ from_number!(
     Arrive Leave EnterOnce LeaveOnce
     FutexWait FutexWoken TimedFutexWoken FutexWakeOne FutexWakeAll
     Load Store Exchange FetchAdd FetchSub FetchAnd FetchOr FetchXor FetchNand CompareExchange
-    AfterWrite Io IoWait
+    AfterWrite EnterWait EnterWrite Enter Relock Io IoWait
 );
 from_number!(
     Call, u32,

@@ -3,8 +3,8 @@
 //! Pipes, sockets, eventfds and epoll instances are objects of the kernel. They are not modelled:
 //! the real system call is made, but only when it does not have to wait. A thread that would have
 //! to wait announces [`Op::IoWait`] with what it waits for, and can continue when `poll` says that
-//! it is ready. Nobody but the program itself uses these descriptors, so readiness changes only by
-//! its own operations: after each of them, and for every new wait, it is asked again.
+//! it is ready. Only the program itself uses these descriptors, so readiness changes only by its
+//! own operations: after each of them, and for every new wait, it is asked again.
 //!
 //! All operations on descriptors count as accesses to one location. So they have the same order in
 //! all executions with the same happens-before graph, and what is ready follows from it.
@@ -93,8 +93,8 @@ pub fn select(count: c_int, sets: [*mut Set; 3], keep: bool) -> isize {
     ready
 }
 
-/// Asks for the readiness of every thread that waits for descriptors, and logs what has changed.
-/// Called before every choice.
+/// Updates the readiness of every thread that waits for descriptors, and logs changes. Called
+/// before every choice.
 #[inline]
 pub fn refresh() {
     if runtime().waits_for_descriptors > 0 {
@@ -107,7 +107,7 @@ fn refresh_all() {
     for slot in 0..runtime().threads.len() {
         let thread = &mut runtime().threads[slot];
         let waits = thread.stage == Stage::Waiting && thread.next.op == Op::IoWait;
-        // Counted from 1, so that a new wait is asked for.
+        // Counted from 1, so that a new wait is always checked.
         if !waits || thread.asked == operations + 1 {
             continue;
         }
@@ -206,7 +206,7 @@ pub fn is_nonblocking(fd: c_int) -> bool {
     flags < 0 || flags & NONBLOCKING != 0
 }
 
-/// Calls `operation` while the descriptor does not wait. Nobody else runs at that time.
+/// Calls `operation` while the descriptor does not wait. No other thread runs at that time.
 pub fn without_waiting(fd: c_int, operation: impl FnOnce() -> isize) -> isize {
     let flags = flags(fd) as usize;
     let set = |flags: usize| {

@@ -5,15 +5,15 @@
 //!
 //! - the address of a block follows from the thread's own allocations alone, and an object has the
 //!   same name in every schedule in which its thread has the same past, and
-//! - memory that was freed stays so: to use it, or to free it again, is found out.
+//! - freed memory stays freed: a use, or a second free, is detected.
 //!
 //! ```text
 //! region   | header | block ... | header | block ... |        one header before each block
 //! shadow   one byte for 16 bytes of the region: 0 in use, FREED, or FIRST at the start of a block
 //! ```
 //!
-//! A block that is freed is overwritten, so that code which is not instrumented stumbles over it.
-//! Memory from before `main` and from other allocators is not known here.
+//! A freed block is overwritten, so that code without instrumentation is likely to fail. Memory
+//! from before `main` and from other allocators is not known here.
 
 use core::ptr::addr_of_mut;
 
@@ -48,7 +48,7 @@ const POISON: u8 = 0xDE;
 #[derive(Clone, Copy)]
 struct Header {
     size: usize,
-    /// [`LIVE`], or who has freed the block and where: the slot above the address.
+    /// [`LIVE`], or the thread that freed the block and the position: the slot above the address.
     state: u64,
 }
 
@@ -71,8 +71,7 @@ fn freed_state(state: u64) -> (usize, u64) {
 static mut USED: [[usize; 2]; MAX_THREADS] = [[0; 2]; MAX_THREADS];
 
 fn used(slot: usize) -> &'static mut [usize; 2] {
-    // SAFETY: only the thread with the baton comes here, and the reference ends before it is
-    // handed over.
+    // SAFETY: only the running thread gets here, and the reference ends before another thread runs.
     unsafe { &mut (*addr_of_mut!(USED))[slot] }
 }
 
@@ -109,8 +108,8 @@ pub fn allocate(size: usize, alignment: usize) -> usize {
     };
     if end - region > REGION {
         full(
-            "a thread has allocated more than 64 GiB in one execution: memory is not used twice, so that use after free is \
-             found; --allocator system uses it again",
+            "a thread has allocated more than 64 GiB in one execution: memory is not used twice, \
+             so that use after free is found; --allocator system uses it again",
         );
     }
     if end - region > *mapped {
@@ -162,7 +161,7 @@ pub fn release(block: usize, pc: usize) {
         };
         return log_memory(misuse, block as u64, pc, before);
     }
-    // SAFETY: the block is in use, and the program has given it up.
+    // SAFETY: the block is in use, and the program has just freed it.
     unsafe {
         (*header(block)).state = freed_by(me(), pc);
         core::ptr::write_bytes(block as *mut u8, POISON, size);

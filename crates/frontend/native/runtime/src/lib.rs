@@ -2,14 +2,16 @@
 //!
 //! It replaces the functions by which threads synchronise. Only one thread runs at a time: the one
 //! that holds the *baton*. At every replaced function, before its effect, the running thread
-//! announces its operation and the scheduler chooses who continues ([`schedule`]).
+//! announces its operation and the scheduler chooses which thread continues ([`schedule`]).
 //!
 //! ```text
 //! hooks/*     the replaced functions: what the program calls
 //! schedule    announces operations, chooses, hands over the baton, writes the log
 //! objects     the states of all synchronisation objects, by address
 //! descriptors which can make a thread wait, and when they are ready
+//! entries     the beginnings of precompiled functions as scheduling points
 //! threads     creation, the baton, the end of a thread
+//! race        data races on plain memory
 //! spins       which threads wait by looping
 //! heap        the memory that the program allocates
 //! server      the start of the process, the fork server, the end of the process
@@ -29,7 +31,7 @@
 //!    and have no values with destructors.
 //! 5. A thread never ends for the kernel: it is parked after its last operation, and the end of the
 //!    process ends it. Otherwise the C library would dismantle it while the next thread runs, and
-//!    the addresses of later allocations would depend on who is faster.
+//!    the addresses of later allocations would depend on which thread is faster.
 //!
 //! The build script of `preempt-native` compiles this crate by calling `rustc`, without cargo: the
 //! result is embedded into the controller, so that there is no file to install. For that reason the
@@ -71,10 +73,12 @@ mod footprint {
 mod spin;
 
 mod descriptors;
+mod entries;
 mod heap;
 mod hooks;
 mod objects;
 mod op;
+mod race;
 mod real;
 mod schedule;
 mod server;

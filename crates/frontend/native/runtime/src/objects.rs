@@ -10,7 +10,7 @@ use crate::schedule::{fault, full, log_create};
 use crate::thread::ThreadId;
 
 /// The number of entries, a power of two.
-const CAPACITY: usize = 1 << 16;
+pub const CAPACITY: usize = 1 << 16;
 
 /// The most words of an object's state.
 const FIELDS: usize = 2;

@@ -10,8 +10,8 @@ use core::ptr::{addr_of, addr_of_mut};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::block::{
-    Block, Choice, Event, MAX_EVENTS, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, NEVER, ObjectKind,
-    Op, Outcome, Record, may_expire,
+    Block, Choice, Event, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, NEVER,
+    ObjectKind, Op, Outcome, Record, may_expire,
 };
 use crate::descriptors::Wait;
 use crate::footprint::Access;
@@ -145,6 +145,38 @@ pub fn write_text(parts: &[&[u8]]) {
     block().text_len.store(len as u32, Relaxed);
 }
 
+/// Notes what the program does to the world outside: the two parts of a text. What is noted already
+/// or has no room is left out.
+pub fn note(what: &[u8], which: &[u8]) {
+    // SAFETY: only the thread with the baton writes, and the controller reads afterwards.
+    let notes = unsafe { &mut *addr_of_mut!((*runtime().block).notes) };
+    let len = block().notes_len.load(Relaxed) as usize;
+    let new = || what.iter().chain(which).copied();
+    let size = what.len() + which.len();
+    let known = notes[..len].split(|&byte| byte == 0).any(|old| new().eq(old.iter().copied()));
+    if known || len + size + 1 > MAX_NOTES {
+        return;
+    }
+    notes[len..].iter_mut().zip(new().chain([0])).for_each(|(to, from)| *to = from);
+    block().notes_len.store((len + size + 1) as u32, Relaxed);
+}
+
+/// A debugger stops here, in the thread that is about to take the step that was asked for.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn preempt_step(step: usize) {
+    core::hint::black_box(step);
+}
+
+/// Lets a debugger stop if the calling thread, which was chosen, is about to take the step in
+/// question.
+fn stop_before_step() {
+    let (step, wanted) = (runtime().steps, block().stop_before.load(Relaxed) as usize);
+    if step == wanted && wanted != 0 {
+        preempt_step(step);
+    }
+}
+
 fn unsafe_text() -> *mut [u8; MAX_TEXT] {
     // SAFETY: the block is mapped.
     unsafe { addr_of_mut!((*runtime().block).text) }
@@ -194,6 +226,7 @@ pub fn log_values(size: u8, found: u128, left: u128, wrote: bool) {
     if found != left {
         objects().get(step.objects[0]).change();
     }
+    crate::race::atomic(&step.next, step.objects[0], (found, left, wrote));
     let (thread, value) = (me() as u8, u32::from(wrote));
     let (object, other) = (found as u64, left as u64);
     log(Event { record: Record::Values as u8, thread, value, object, other, ..EVENT });
@@ -218,6 +251,23 @@ pub fn log_panic() {
 pub fn log_misuse(misuse: Misuse, object: u64, pc: usize) {
     let (record, thread) = (Record::Misuse as u8, me() as u8);
     log(Event { record, thread, value: misuse as u32, object, pc: pc as u64, ..EVENT });
+}
+
+/// Logs a data race between an access at `pc` and one of another thread: its place, and whether it
+/// writes.
+#[cold]
+pub fn log_race(address: u64, pc: usize, writes: bool, (thread, place, wrote): (u8, u64, bool)) {
+    log(Event {
+        record: Record::Misuse as u8,
+        thread: me() as u8,
+        what: thread,
+        size: u8::from(writes) | u8::from(wrote) << 1,
+        value: Misuse::Race as u32,
+        object: address,
+        other: place,
+        pc: pc as u64,
+        ..EVENT
+    });
 }
 
 /// Logs the misuse of memory; `before` is the thread and the place that have freed it.
@@ -307,6 +357,7 @@ pub fn point(next: Next) -> Taken {
         hand_over(chosen);
         park(me);
     }
+    stop_before_step();
     let alternative = runtime().threads[me].alternative;
     Taken { alternative, reply: runtime().perform(me, alternative) }
 }
@@ -361,7 +412,7 @@ pub fn announce(slot: usize, next: Next) {
     }
 }
 
-/// Chooses who takes the next step, and logs it.
+/// Chooses the thread that takes the next step, and logs it.
 pub fn choose() -> Choice {
     crate::descriptors::refresh();
     let runtime = runtime();
@@ -576,6 +627,7 @@ impl Runtime {
         check_memory(&step.next);
         let reply = self.act_out(slot, alternative, timed_out);
         step.learn(reply);
+        crate::race::synchronise(slot, step.next.op, step.next.object, step.objects);
         self.threads[slot].step = Some(step);
         reply
     }
@@ -621,7 +673,12 @@ impl Runtime {
                 }
                 self.act(id, ObjectKind::Futex, object, Action::Wake)
             }
-            Op::AfterWrite => 0,
+            Op::AfterWrite | Op::Enter => 0,
+            Op::EnterWait | Op::EnterWrite | Op::Relock => {
+                // What it changes is not known until the next operation on the word.
+                objects().get(self.threads[slot].objects[0]).change();
+                self.touch(slot, ObjectKind::Atomic, object, Access::Write)
+            }
             Op::Load => self.touch(slot, ObjectKind::Atomic, object, Access::Read),
             _ if op.may_write() => self.touch(slot, ObjectKind::Atomic, object, Access::Write),
             _ => {
@@ -666,6 +723,7 @@ impl Runtime {
 
 /// Performs the first operation of a thread that was just chosen.
 pub fn begin(slot: usize) {
+    stop_before_step();
     runtime().perform(slot, 0);
 }
 

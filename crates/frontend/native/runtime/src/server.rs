@@ -145,6 +145,15 @@ extern "C" fn note_unwinder(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_
     0
 }
 
+/// Makes the entries of the executable, which comes first, scheduling points.
+extern "C" fn patch(executable: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
+    // SAFETY: the dynamic linker passes valid descriptions.
+    let base = unsafe { (*executable).base };
+    // SAFETY: the controller has read the addresses in the executable; this is the only thread.
+    unsafe { crate::entries::patch(base) };
+    1
+}
+
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOAD: unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) = load;
@@ -185,10 +194,17 @@ pub unsafe extern "C-unwind" fn __libc_start_main(
 fn serve() {
     let block = block();
     let controller = parent();
+    // A debugger is the parent of a process that is alone.
     die_with_parent();
     crate::descriptors::note_inherited();
     // The controller numbers requests from 1.
     let mut served = 0;
+    // SAFETY: the function only reads what it gets.
+    unsafe { dl_iterate_phdr(patch, core::ptr::null_mut()) };
+    crate::race::prepare();
+    if block.alone.load(Relaxed) != 0 {
+        return;
+    }
     block.ready.store(VERSION, Release);
     sys::wake_shared(&block.ready);
     loop {

@@ -4,12 +4,12 @@
 //! are the same as in the round before, found the same, and changed nothing. What a thread does
 //! besides is not visible here, so only operations that are reads count as changing nothing: loads,
 //! failed attempts, writes of the value that was there, and yields. A thread that takes a lock has
-//! made progress, since it may change what the lock protects; one that sleeps or times out has, since
-//! time has passed.
+//! made progress, since it may change what the lock protects; one that sleeps or times out has,
+//! since time has passed.
 //!
 //! The log says after which operations a thread spins ([`crate::block::Record::Spin`]). The
 //! controller holds it back in the same way, and reports what the search relied on: that the loop
-//! would have gone on without the change.
+//! would have continued without the change.
 
 use core::ptr::addr_of_mut;
 
@@ -101,7 +101,7 @@ fn versions(of: [u32; 2]) -> [u32; 2] {
     of.map(|object| if object == NO_OBJECT { 0 } else { objects().version(object) })
 }
 
-/// Records a step of a thread, which has come to its next operation. Returns the length of the
+/// Records a step of a thread, which has reached its next operation. Returns the length of the
 /// round in which it spins, or 0.
 pub fn record(slot: usize, step: &Step) -> u16 {
     let past = past(slot);

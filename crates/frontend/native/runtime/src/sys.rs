@@ -14,6 +14,7 @@ pub const FSTAT: usize = 5;
 pub const POLL: usize = 7;
 pub const LSEEK: usize = 8;
 pub const MMAP: usize = 9;
+pub const MPROTECT: usize = 10;
 pub const READV: usize = 19;
 pub const WRITEV: usize = 20;
 pub const SCHED_YIELD: usize = 24;

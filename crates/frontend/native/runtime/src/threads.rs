@@ -64,6 +64,9 @@ pub struct Thread {
     pub ready: bool,
     /// One more than the number of operations on descriptors when that was asked; 0 if never.
     pub asked: u64,
+    /// The words of the condition variable on which precompiled code is about to wait, and of the
+    /// mutex that it locks afterwards; 0 if there is none.
+    pub waits_on: (u64, u64),
     /// 1 if the baton was handed to it. The only field that other threads' owners may touch.
     baton: AtomicU32,
     pthread: u64,
@@ -101,6 +104,7 @@ impl Thread {
         time: 0,
         ready: false,
         asked: 0,
+        waits_on: (0, 0),
         baton: AtomicU32::new(0),
         pthread: 0,
         created: 0,
@@ -200,6 +204,7 @@ pub fn create(id: *mut u64, attributes: P, start: Start, pc: usize) -> c_int {
     runtime().threads[slot].pthread = handle;
     // SAFETY: the program passes a valid pointer.
     unsafe { *id = handle };
+    crate::race::create(me, slot);
     log_start(slot, entry as u64);
     announce(slot, Next::on(Op::Begin, slot as u64, entry));
     let is_first = me == 0 && runtime().threads[0].created == 1;

@@ -1,5 +1,6 @@
 //! Compiles the programs of the corpus.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -29,26 +30,34 @@ pub fn compiled_with(name: &str, options: &[&str]) -> PathBuf {
     gcc(&folder(), name, options)
 }
 
-fn gcc(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
-    static LOCK: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+/// Compiles the C program `name` in `folder`.
+pub fn gcc(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let suffix = options.concat().replace(|c: char| !c.is_alphanumeric(), "_");
     // A file name has at most 255 bytes.
     let suffix = &suffix[..suffix.len().min(60)];
     let out = target.join(format!("{name}{suffix}"));
     // Relative, so that reports do not depend on where the repository is.
-    let status = Command::new("gcc")
-        .current_dir(folder)
-        .args(["-g", "-O1", "-Wall", "-Werror", "-pthread"])
-        .args(options)
-        .arg("-o")
-        .arg(&out)
-        .arg(format!("{name}.c"))
-        .status()
-        .expect("gcc can be started: scripts/install-test-tools installs it");
-    assert!(status.success(), "{name}.c cannot be compiled");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-g", "-O1", "-Wall", "-Werror", "-pthread"]).args(options);
+    compile_once(compiler.current_dir(folder), Path::new(&format!("{name}.c")), &out);
     out
+}
+
+/// Runs `compiler` on `source` unless this process has written `out` before. Tests run in parallel
+/// and share programs: two compilers must not write one file, and a program that another test
+/// executes must not be replaced.
+pub fn compile_once(compiler: &mut Command, source: &Path, out: &Path) {
+    static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if compiled.contains(out) {
+        return;
+    }
+    let status = compiler.arg("-o").arg(out).arg(source).status().unwrap_or_else(|error| {
+        panic!("{compiler:?}: {error}; scripts/install-test-tools installs what tests need")
+    });
+    assert!(status.success(), "{} cannot be compiled", source.display());
+    compiled.insert(out.to_path_buf());
 }
 
 /// Compiles a program of the corpus.
@@ -74,30 +83,29 @@ pub fn instrumented_folder() -> PathBuf {
     folder().join("instrumented")
 }
 
+/// The folder of the runtime with which instrumented programs are linked.
+pub fn runtime() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime");
+    static INSTALLED: std::sync::Once = std::sync::Once::new();
+    INSTALLED.call_once(|| {
+        install_runtime(&folder).expect("the target folder can be written");
+    });
+    folder
+}
+
 /// Compiles one of these, in C or in Rust, such that atomic operations, or also plain accesses, are
 /// visible.
 pub fn instrumented(name: &str, level: Level) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let runtime = target.join("runtime");
-    static INSTALLED: std::sync::Once = std::sync::Once::new();
-    INSTALLED.call_once(|| {
-        install_runtime(&runtime).expect("the target folder can be written");
-    });
+    let runtime = runtime();
     let folder = instrumented_folder();
     if folder.join(format!("{name}.c")).exists() {
         let flags = flags(Compiler::Gcc, level, &runtime);
         return gcc(&folder, name, &flags.iter().map(String::as_str).collect::<Vec<_>>());
     }
     let out = target.join(format!("{name}_{level:?}"));
-    let status = Command::new("rustc")
-        .current_dir(folder)
-        .args(["-g", "-O", "--edition", "2024"])
-        .args(flags(Compiler::Rustc, level, &runtime))
-        .arg(format!("{name}.rs"))
-        .arg("-o")
-        .arg(&out)
-        .status()
-        .expect("rustc can be started");
-    assert!(status.success(), "{name}.rs cannot be compiled");
+    let mut compiler = Command::new("rustc");
+    compiler.args(["-g", "-O", "--edition", "2024"]).args(flags(Compiler::Rustc, level, &runtime));
+    compile_once(compiler.current_dir(folder), Path::new(&format!("{name}.rs")), &out);
     out
 }

@@ -14,16 +14,18 @@ use preempt_native::{Executable, Native};
 use crate::compile::{executable, folder, programs};
 
 /// What is refused, with words of the refusal.
-const REFUSED: [(&str, &str); 4] = [
+const REFUSED: [(&str, &str); 6] = [
+    ("requeues", "FUTEX_REQUEUE"),
+    ("cancels", "`pthread_cancel`"),
     ("forks", "`fork`"),
     ("spins", "without a scheduling point"),
     ("timers", "`timerfd_create`"),
     ("connects_outside", "a connection to another machine"),
 ];
 
-/// Have a data race on plain memory, which reductions and the cache of happens-before graphs take for
-/// granted not to exist: two orders of steps that share no object count as one. All their executions
-/// are run.
+/// Have a data race on plain memory, which reductions and the cache of happens-before graphs take
+/// for granted not to exist: two orders of steps that share no object count as one. All their
+/// executions are run.
 const RACY: [&str; 4] = ["reorder_plain", "use_before_init", "wronglock", "wronglock_plain"];
 
 /// Has too many executions for the usual bound, and too many traces to count all.
@@ -44,7 +46,8 @@ fn explore(executable: &Executable, plan: Plan) -> (Outcome, Native) {
 }
 
 fn expected_of(name: &str, title: &str, executable: &Executable) -> String {
-    // Deadlocks and other failures do not end the search, so the numbers are those of all schedules.
+    // Deadlocks and other failures do not end the search, so the numbers are those of all
+    // schedules.
     let icb = Plan {
         order: Order::Icb { cache: if RACY.contains(&name) { Cache::None } else { Cache::Hb } },
         bound: Some(if name == LARGE.0 { LARGE.1 } else { 2 }),

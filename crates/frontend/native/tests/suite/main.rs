@@ -4,8 +4,11 @@
 mod atomics;
 mod compile;
 mod corpus;
+mod frontends;
 mod jobs;
 mod options;
+mod precompiled;
+mod races;
 mod refusals;
 mod replays;
 mod resume;

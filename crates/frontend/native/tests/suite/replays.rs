@@ -1,4 +1,4 @@
-//! Findings are replayed: again and again, in other processes, and told in the same words.
+//! Findings are replayed: again and again, in other processes, with the same description.
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::end;
@@ -102,7 +102,7 @@ fn a_program_that_changes_its_input_is_not_deterministic() {
     // It may not exist.
     let _ = std::fs::remove_file(&counter);
     let changes = compiled("changes_file");
-    let executable = preempt_native::Executable::find(&changes, vec![counter.into()])
+    let executable = preempt_native::Executable::find(&changes, vec![counter.clone().into()])
         .expect("the program can be explored");
     let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
     let search = plan.build_for_program().expect("the plan is possible");
@@ -110,4 +110,7 @@ fn a_program_that_changes_its_input_is_not_deterministic() {
     assert_eq!(outcome.verdict, Verdict::Nondeterministic);
     let message = &outcome.findings[0].failure.message;
     assert!(message.contains("main arrives at m.lock(), and arrived at join t1"), "{message}");
+    for note in ["reads the file ", "writes to the file "] {
+        assert!(message.contains(&format!("{note}{}", counter.display())), "{message}");
+    }
 }

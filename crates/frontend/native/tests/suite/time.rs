@@ -1,4 +1,4 @@
-//! Virtual time: what a pass assumes about it, and how a trace tells it.
+//! Virtual time: what a pass assumes about it, and how a trace shows it.
 
 use std::time::Duration;
 

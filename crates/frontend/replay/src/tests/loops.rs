@@ -6,7 +6,7 @@ use super::scripts::{Run, after, after_with};
 use super::site;
 use crate::LoopRounds;
 
-/// A word, so many times.
+/// A word, repeated `count` times.
 fn times(count: usize, word: &str) -> String {
     [word].repeat(count).join(" ")
 }
@@ -56,6 +56,10 @@ fn a_round_of_several_operations_spins_and_watches_all_objects() {
     assert_eq!(after(&format!("{script} ?0:lock(m)@1"), 0), "Spinning 0:Wm");
     let other = "1:lock(m)@5 1:unlock(m)@6";
     assert_eq!(after(&format!("{script} {other} ?0:lock(m)@1"), 0), "Enabled 0:Wm");
+    let script = times(4, "0:read-lock(l)@1 0:read-unlock(l)@2");
+    assert_eq!(after(&format!("{script} ?0:read-lock(l)@1"), 0), "Spinning 0:Rl");
+    let other = "1:write-lock(l)@5 1:write-unlock(l)@6";
+    assert_eq!(after(&format!("{script} {other} ?0:read-lock(l)@1"), 0), "Enabled 0:Rl");
     // A semaphore is no such loop.
     let round = "0:acquire(s)@1 0:release(s)@2";
     assert_eq!(after(&format!("{} ?0:acquire(s)@1", times(9, round)), 0), "Enabled 0:Ws");
@@ -142,6 +146,39 @@ fn from_the_third_round_on_a_change_in_a_loop_that_yields_releases_nobody() {
     // Without yields every change counts.
     let all = [1, 2, 3, 4, 5].map(|round| released_by(round, "0:update(a)@1", "0:update(a)@1"));
     assert_eq!(all, [runs; 5]);
+    // A loop that ends by itself after four rounds is a wait from the fifth on.
+    let mut loops = LoopRounds::default();
+    loops.insert(site(1), 4);
+    let released = |round: usize| {
+        let (before, spins) = (times(round - 2, "0:update(a)@1~7"), times(4, "1:load(a)@3"));
+        let change = "0:update(a)@1~7 ?0:update(a)@1~7";
+        let script = format!("0:update(a)@1 {before} {spins} {change} ?1:load(a)@3");
+        after_with(loops.clone(), &script, 1)
+    };
+    assert_eq!([2, 3, 4, 5, 6].map(released), [runs, runs, runs, spins, spins]);
+}
+
+#[test]
+fn an_idle_change_needs_two_rounds_that_yield_and_are_not_too_long() {
+    use crate::spin::LONGEST_ROUND;
+    let spins = times(4, "1:load(a)@3");
+    let status = |before: &str, change: &str| {
+        after(&format!("{before} {spins} {change} ?0:update(a)@1~7 ?1:load(a)@3"), 1)
+    };
+    // The thread has yielded twice, but not between the first two changes.
+    let before = "0:load(b)@8 0:load(b)@8~9 0:update(a)@1 0:update(a)@1";
+    assert_eq!(status(before, "0:update(a)@1~7"), "Enabled 0:Ra");
+    assert_eq!(status(&format!("{before} 0:update(a)@1~7"), "0:update(a)@1~7"), "Spinning 0:Ra");
+    let idle = |length: usize| {
+        let rest: Vec<String> = (2..=length).map(|line| format!("0:load(b)@{line}1")).collect();
+        let rest = rest.join(" ");
+        let before = format!("0:update(a)@1 {rest} 0:update(a)@1~7 {rest}");
+        let change = "0:update(a)@1~7";
+        let script = format!("{before} {spins} {change} {rest} ?0:update(a)@1~7 ?1:load(a)@3");
+        after(&script, 1) == "Spinning 0:Ra"
+    };
+    assert!(idle(2) && idle(LONGEST_ROUND));
+    assert!(!idle(LONGEST_ROUND + 1));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Operations that are the same or conflict, pasts, and what later executions replace.
 
-use preempt_system::{Choice, Kind, Status, ThreadId};
+use preempt_system::fingerprint::Mixer;
+use preempt_system::{Choice, Kind, Status, ThreadId, ThreadSet};
 
 use super::scripts::{Run, operation};
 use super::{event, site};
 use crate::objects::Objects;
-use crate::op::{Lookahead, Op, OpKind};
-use crate::{LoopRounds, Names};
+use crate::op::{Lookahead, Op, OpKind, Outcome};
+use crate::{Event, LoopRounds, Mode, Names};
 
 fn run(script: &str) -> Run {
     Run::new(script, LoopRounds::default())
@@ -76,6 +77,7 @@ fn a_past_consists_of_the_steps_that_happen_before() {
     for (thread, one, other, same) in cases {
         assert_eq!(past(one, thread) == past(other, thread), same, "{one}, {other}");
     }
+    assert_ne!(past("?0:yield()@1", 0), past("?0:yield()@1", 1), "two threads before their first");
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn another_execution_replaces_what_followed() {
     let mut run = run("0:load(a)@1 0:load(a)@2 0:load(a)@3 ?0:load(a)@4");
     assert_eq!(run.recording.history(ZERO).outcomes().len(), 3);
     run.recording.rewind(&[Choice::of(ZERO)]);
-    run.recording.feed(&event(ZERO, None)).expect("a load is no misuse");
+    run.recording.feed(&event(ZERO, None)).expect("a load is not a misuse");
     let history = run.recording.history(ZERO);
     assert_eq!((history.ops().len(), history.outcomes().len()), (2, 2));
     assert!(run.recording.has_ended(ZERO));
@@ -136,6 +138,144 @@ fn a_history_says_whether_its_thread_spins_and_whether_it_waits_by_writing() {
     assert_eq!(ends(&format!("{loads} ?0:load(a)@1")), (true, false));
     assert_eq!(ends(&format!("{first} {again} ?{again}")), (true, false));
     assert_eq!(ends(&format!("{first} {again} {again} ?{again}")), (true, true));
+    // Rounds that only read are found without the yields, and then do not count as fair.
+    let fair = |script: &str| {
+        let run = run(script);
+        let last = run.recording.history(ZERO).outcomes().last().expect("some steps were taken");
+        (last.round, last.fair)
+    };
+    let reads = ["0:load(a)@1~7"; 5].join(" ");
+    assert_eq!(fair(&format!("{reads} ?0:load(a)@1~7")), (1, false));
+    assert_eq!(fair(&format!("{first} {again} ?{again}")), (1, true));
+}
+
+#[test]
+fn a_thread_that_no_other_can_block_is_always_enabled() {
+    let always = |script: &str, count: usize| {
+        run(script).recording.history(ZERO).is_always_enabled_after(count)
+    };
+    assert!(always("?0:load(a)@1", 0) && !always("?0:lock(m)@1", 0));
+    assert!(!always("0:load(a)@1 ?0:lock(m)@2", 1) && always("0:lock(m)@1 ?0:load(a)@2", 1));
+    assert!(always("0:load(a)@1", 1), "it has ended");
+    let spins = format!("{} ?0:load(a)@1", ["0:load(a)@1"; 4].join(" "));
+    assert!(always(&spins, 3) && !always(&spins, 4));
+}
+
+/// The threads that the last step cannot have affected, by slot.
+fn unaffected(run: &Run) -> Vec<usize> {
+    let all = run.recording.unaffected();
+    (0..3).filter(|&slot| all.contains(ThreadId::new(slot))).collect()
+}
+
+#[test]
+fn a_step_affects_the_threads_that_want_its_object() {
+    let [load, lock] = ["0:load(a)@5", "0:lock(m)@6"].map(|word| Some(operation(word)));
+    let mut first = run("?0:load(a)@1 ?1:lock(m)@2 ?2:load(b)@3");
+    assert_eq!(unaffected(&first), [0; 0], "nobody was asked yet");
+    first.recording.feed(&event(ZERO, lock)).expect("a load is no misuse");
+    assert_eq!(unaffected(&first), [0, 1, 2]);
+    first.recording.feed(&event(ZERO, load)).expect("the mutex is free");
+    assert_eq!(unaffected(&first), [0, 2]);
+    // After a rewind all threads are asked again.
+    first.recording.rewind(&[]);
+    assert_eq!(unaffected(&first), [0; 0]);
+    first.recording.feed(&event(ZERO, load)).expect("a load is no misuse");
+    assert_eq!(unaffected(&first), [0, 1, 2]);
+    // A thread that is started, and a slot without a thread.
+    let mut starts = run("?0:load(a)@1+2 ?1:lock(m)@2 ?2:load(b)@3");
+    starts.recording.feed(&event(ZERO, load)).expect("a load is no misuse");
+    assert_eq!(unaffected(&starts), [0, 1, 2]);
+    let started = vec![(ThreadId::new(2), operation("2:load(b)@3"))];
+    starts.recording.feed(&Event { started, ..event(ZERO, load) }).expect("a load is no misuse");
+    assert!(!unaffected(&starts).contains(&2));
+    starts.recording.feed(&event(ZERO, load)).expect("a load is no misuse");
+    assert_eq!(unaffected(&starts), [0, 1, 2]);
+}
+
+#[test]
+fn a_look_ahead_is_taken_back_and_a_saved_point_restored() {
+    let mut run = run("?0:lock(m)@1 ?1:lock(m)@2");
+    let load = Some(operation("1:load(a)@5"));
+    let points = |run: &Run| {
+        let slots = [ZERO, ONE];
+        let histories = slots.map(|slot| {
+            let history = run.recording.history(slot);
+            (history.ops().len(), history.outcomes().len())
+        });
+        (slots.map(|slot| run.recording.ask(slot)), histories, unaffected(run))
+    };
+    let (before, saved) = (points(&run), run.recording.save());
+    let state = run.recording.state().clone();
+    run.recording.feed(&event(ONE, load)).expect("the mutex is free");
+    run.recording.take_back(state, ONE);
+    assert_eq!((&points(&run).0, &points(&run).1), (&before.0, &before.1));
+    run.recording.feed(&event(ZERO, load)).expect("the mutex is free");
+    assert_eq!(unaffected(&run), [0, 2], "thread 1 wants the mutex again");
+    assert_ne!(points(&run), before);
+    run.recording.restore(saved);
+    assert_eq!(points(&run), before);
+}
+
+#[test]
+fn a_thread_that_arrives_elsewhere_replaces_what_was_recorded() {
+    let mut run = run("0:load(a)@1 0:load(a)@2 ?0:load(a)@3");
+    run.recording.begin();
+    run.recording.arrive(ZERO, &operation("0:lock(m)@4")).expect("nothing is repeated");
+    assert_eq!(run.recording.history(ZERO).ops().len(), 1);
+    assert_eq!(run.recording.ask(ZERO).status, Status::Enabled);
+    assert_eq!(run.recording.next_op(ZERO).map(|op| op.object), Some(8));
+    run.recording.set_mode(Mode::Repeat);
+    assert!(run.recording.end(ZERO).is_some(), "there was an operation");
+    run.recording.set_mode(Mode::Record);
+    assert!(run.recording.end(ZERO).is_none() && run.recording.has_ended(ZERO));
+    assert!(!run.recording.yields());
+    run.recording.note_yield();
+    assert!(run.recording.yields());
+}
+
+#[test]
+fn a_step_says_whether_its_thread_spins() {
+    let script = format!("{} ?0:load(a)@1", ["0:load(a)@1"; 3].join(" "));
+    let (mut run, next) = (run(&script), operation("0:load(a)@1"));
+    for (outcome, spins) in [(Outcome::default(), true), (Outcome::default(), true)] {
+        let (step, reply) = run.recording.start_step(Choice::of(ZERO));
+        reply.expect("a load is no misuse");
+        run.recording.arrive(ZERO, &next).expect("nothing is repeated");
+        assert_eq!(run.recording.end_step(step, &outcome, ThreadSet::EMPTY), spins);
+    }
+    run.recording.rewind(&[Choice::of(ZERO)]);
+    let (step, _) = run.recording.start_step(Choice::of(ZERO));
+    run.recording.arrive(ZERO, &next).expect("nothing is repeated");
+    assert!(!run.recording.end_step(step, &Outcome::default(), ThreadSet::EMPTY));
+}
+
+#[test]
+fn an_object_that_is_made_during_an_execution_is_in_its_initial_state() {
+    let mut run = run("?0:load(a)@1 ?1:load(a)@1");
+    let names = run.recording.names_mut();
+    let atomic = names.locate(100, None, "atomic", site(99));
+    let mutex = names.locate(101, Some(Kind::Mutex), "mutex", site(99));
+    run.recording.change(atomic);
+    assert_eq!(run.recording.state().version(atomic), 1);
+    let lock =
+        |object| Op::new(OpKind::Object(preempt_system::Action::Lock), object, "lock", site(1));
+    run.recording.arrive(ZERO, &lock(mutex)).expect("nothing is repeated");
+    assert_eq!(run.recording.ask(ZERO).status, Status::Enabled);
+    let later = run.recording.names_mut().locate(102, Some(Kind::Mutex), "mutex", site(99));
+    run.recording.arrive(ONE, &lock(later)).expect("nothing is repeated");
+    assert_eq!(run.recording.ask(ONE).status, Status::Enabled, "the state has no room for it yet");
+}
+
+#[test]
+fn the_fields_of_objects_enter_the_name_of_a_state() {
+    let name = |script: &str| {
+        let mut mixer = Mixer::new();
+        run(script).recording.state().absorb(&mut mixer);
+        mixer.finish()
+    };
+    assert_eq!(name("?0:lock(m)@1"), name("0:lock(m)@1 0:unlock(m)@2"));
+    assert_ne!(name("?0:lock(m)@1"), name("0:lock(m)@1"));
+    assert_ne!(name("1:lock(m)@1"), name("0:lock(m)@1"));
 }
 
 #[test]

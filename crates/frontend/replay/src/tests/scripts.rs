@@ -168,7 +168,8 @@ impl Run {
         run
     }
 
-    /// Starts the execution: the threads that nobody starts arrive at their first operations.
+    /// Starts the execution: the threads that no other thread starts arrive at their first
+    /// operations.
     fn begin(&mut self, words: &[Word]) {
         let is_started = |thread| words.iter().any(|word| word.starts == Some(thread));
         let first: Vec<ThreadId> =
@@ -177,7 +178,7 @@ impl Run {
         self.recording.start(first.iter().copied().filter(|thread| thread.index() > 0).collect());
         for thread in first {
             if let Some(op) = next(words, thread) {
-                self.recording.arrive(thread, op).expect("the same operation as before");
+                self.recording.arrive(thread, &op).expect("the same operation as before");
             }
         }
         self.recording.ready();
@@ -207,7 +208,15 @@ impl Run {
             };
             self.recording.feed(&event).expect("no step of a script is a misuse");
             self.path.push(choice);
-            all.push(self.ask());
+            let (before, after) = (all.last().expect("the beginning"), self.ask());
+            for other in self.recording.unaffected().without(word.thread).iter() {
+                if let (Some(before), Some(after)) =
+                    (before.get(other.index()), after.get(other.index()))
+                {
+                    assert_eq!(before, after, "{other:?} is unaffected by {choice:?}");
+                }
+            }
+            all.push(after);
         }
         let mut state = self.recording.initial();
         for (at, &choice) in self.path.iter().enumerate() {
@@ -228,12 +237,14 @@ impl Run {
             assert!(self.recording.can_take(choice), "step {number} can be taken again");
             let (step, reply) = self.recording.start_repeated_step(choice);
             reply.expect("no step of a script is a misuse");
+            let taken = self.path[..number].iter().filter(|before| before.thread == word.thread);
+            assert_eq!(step.count(), taken.count());
             if matches!(word.op.kind, OpKind::Store(_) | OpKind::Update(_) | OpKind::Touch) {
                 self.recording.change(word.op.object);
             }
             for thread in [Some(word.thread), word.starts].into_iter().flatten() {
                 if let Some(op) = next(&words[at + 1..], thread) {
-                    self.recording.arrive(thread, op).expect("the same operation as before");
+                    self.recording.arrive(thread, &op).expect("the same operation as before");
                 }
             }
             self.recording.end_repeated_step(step, word.starts.into_iter().collect());
@@ -245,7 +256,12 @@ impl Run {
     }
 
     fn ask(&self) -> [String; THREADS] {
-        threads(|thread| show(&self.recording.ask(thread)))
+        threads(|thread| {
+            let mut pending = Pending::vacant();
+            self.recording.ask_into(thread, &mut pending);
+            assert_eq!(pending, self.recording.ask(thread));
+            show(&pending)
+        })
     }
 }
 
@@ -263,7 +279,7 @@ pub(super) fn after(script: &str, thread: usize) -> String {
     after_with(LoopRounds::default(), script, thread)
 }
 
-/// The same for loops of which is known when they end.
+/// The same for loops that are known to end.
 pub(super) fn after_with(loops: LoopRounds, script: &str, thread: usize) -> String {
     show(&Run::new(script, loops).recording.ask(ThreadId::new(thread)))
 }
@@ -322,7 +338,7 @@ fn an_operation_is_enabled_by_the_objects_and_touches_them() {
             0,
             "Enabled 0:Wc 1:Wc",
         ),
-        // The alternative of a notification says who is woken.
+        // The alternative of a notification is the thread that is woken.
         (
             "1:lock(m)@1 1:wait(cm)@2 2:lock(m)@1 2:wait(cm)@2 0:notify-one(c)@3#1 ?1:wake(cm)@4",
             1,

@@ -1,10 +1,10 @@
 //! Plain memory whose accesses are checked for data races.
 //!
-//! Accesses to these cells are no scheduling points. They need none: if an execution has no data
-//! race, a switch before a plain access changes nothing that a switch before the next
-//! synchronisation would not. If it has one, that is the finding.
+//! Accesses to these cells are not scheduling points, and need not be: if an execution has no data
+//! race, a switch before a plain access has the same effect as a switch before the next
+//! synchronisation. If it has one, that is the finding.
 //!
-//! What threads cannot share is std's: `RefCell` and its like.
+//! Types that threads cannot share, such as `RefCell`, are std's.
 
 mod plain;
 mod pointer;
@@ -26,8 +26,8 @@ pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCel
 /// A cell for data that is shared without a lock: [`std::cell::UnsafeCell`] with the interface of
 /// loom's.
 ///
-/// A raw pointer says nothing about when it is followed. So the value is reached through closures,
-/// or through pointers that record their uses.
+/// Uses of a raw pointer cannot be observed. So the value is accessed through closures, or through
+/// pointers that record their uses.
 pub struct UnsafeCell<T: ?Sized> {
     identity: Identity,
     value: std::cell::UnsafeCell<T>,
@@ -47,8 +47,8 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
-    /// Reads the value. The pointer must not outlive the closure: what is done through it later is
-    /// not seen.
+    /// Reads the value. The pointer must not outlive the closure: later uses of it are not
+    /// observed.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         self.access(Access::Read, Site::caller());
@@ -68,20 +68,20 @@ impl<T: ?Sized> UnsafeCell<T> {
         ConstPtr::new(self.value.get(), self.access(Access::Read, Site::caller()))
     }
 
-    /// A pointer to the value. Making it is a write, and so is every use of it. This is loom's;
-    /// where std's is meant, for a cell with one reference, [`UnsafeCell::exclusive`] does the
-    /// same.
+    /// A pointer to the value. Making it is a write, and so is every use of it. This is loom's
+    /// method; for std's, which needs the only reference, use [`UnsafeCell::exclusive`].
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr::new(self.value.get(), self.access(Access::Write, Site::caller()))
     }
 
-    /// The value, through the only reference.
+    /// A mutable reference to the value.
     pub fn exclusive(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// Records an access. Returns what it takes to record another one by the same pointer.
+    /// Records an access. Returns the data with which further accesses by the same pointer are
+    /// recorded.
     fn access(&self, access: Access, site: &'static Site<'static>) -> Option<Accessed> {
         if !self.identity.inside() {
             return None;
@@ -138,8 +138,8 @@ impl Accessed {
         Accessed { site, ..*self }.note();
     }
 
-    /// The access is made now. If that is a race, the step fails; the thread goes on, which does no
-    /// harm: one thread runs at a time.
+    /// Records the access. If it is a race, the step fails; the thread continues, which is harmless
+    /// because only one thread runs at a time.
     fn note(&self) {
         with(|runtime| {
             let current = runtime.current;
@@ -151,8 +151,9 @@ impl Accessed {
             let Some(racing) = runtime.races.conflicts(thread, cell, access).next() else {
                 return runtime.races.record(thread, cell, access, CellAccess { done, nth, site });
             };
-            // The same two accesses race in schedules in which the other one comes first: it is one
-            // error, with one place and one text, or its simplest schedule would not be found.
+            // The same two accesses also race in schedules in which the other one comes first. Both
+            // are one error with one place and one message, otherwise its simplest schedule would
+            // not be found.
             let mut both = [
                 (site, current, access),
                 (racing.about.site, racing.thread.index(), racing.access),
@@ -165,7 +166,8 @@ impl Accessed {
                 format!("{} {verb} it at {site}", runtime.thread_name(thread))
             });
             let message = format!(
-                "data race on the cell made at {}: {one}, and {other}; nothing orders these accesses",
+                "data race on the cell made at {}: {one}, and {other}; nothing orders these \
+                 accesses",
                 self.made
             );
             runtime.fail(FailureKind::Race, message, Some(both[0].0));

@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::UnsafeCell;
 
-/// A mirror of [`std::cell::Cell`] whose accesses are checked: a type that holds one and claims to
-/// be `Sync` is taken at its word.
+/// A mirror of [`std::cell::Cell`] whose accesses are checked for races: a type that contains one
+/// may claim to be `Sync`.
 #[derive(Default)]
 pub struct Cell<T>(UnsafeCell<T>);
 
@@ -27,7 +27,7 @@ impl<T> Cell<T> {
     #[track_caller]
     pub fn replace(&self, value: T) -> T {
         // SAFETY: the cell is not shared between threads, and no reference to the value is ever
-        // given away.
+        // returned.
         self.0.with_mut(|current| unsafe { std::mem::replace(&mut *current, value) })
     }
 
@@ -35,14 +35,14 @@ impl<T> Cell<T> {
     #[track_caller]
     pub fn swap(&self, other: &Cell<T>) {
         if !std::ptr::eq(self, other) {
-            // SAFETY: as above; they are two.
+            // SAFETY: as above; the two cells are distinct.
             self.0.with_mut(|ours| {
                 other.0.with_mut(|theirs| unsafe { std::ptr::swap(ours, theirs) })
             });
         }
     }
 
-    /// The value, leaving the default.
+    /// Takes the value and leaves the default.
     #[track_caller]
     pub fn take(&self) -> T
     where

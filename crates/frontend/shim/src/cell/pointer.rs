@@ -1,9 +1,9 @@
-//! Pointers into an [`UnsafeCell`](super::UnsafeCell) that say when they are followed.
+//! Pointers into an [`UnsafeCell`](super::UnsafeCell) that record their uses.
 //!
 //! Making one is an access, and so is every use of it. Dropping one is not: a guard whose
 //! destructor unlocks drops its fields afterwards, when the lock no longer orders anything, and
-//! nothing is read or written then. What is done through a reference that [`deref`](MutPtr::deref)
-//! returned counts as done when it was called.
+//! nothing is read or written then. Accesses through the reference that [`deref`](MutPtr::deref)
+//! returns count as made when `deref` was called.
 
 use std::fmt;
 use std::panic::Location as Site;
@@ -34,13 +34,13 @@ macro_rules! pointer {
             ///
             /// # Safety
             ///
-            /// The cell is still there, and the rules of references hold meanwhile.
-            /// Whether others access the cell is checked.
+            /// The cell must outlive the reference, and Rust's aliasing rules must hold. Concurrent
+            /// accesses by other threads are detected.
             #[allow(clippy::should_implement_trait, clippy::mut_from_ref)]
             #[track_caller]
             pub unsafe fn deref(&self) -> $reference {
                 self.follow(Site::caller());
-                // SAFETY: the caller's.
+                // SAFETY: the caller upholds the contract.
                 unsafe { $through(self.pointer) }
             }
 

@@ -1,8 +1,8 @@
 //! Futures inside a check.
 //!
-//! A task is a thread that polls its future, and waits between two polls until its waker was
-//! called: to wake and to go on are steps on an object of that task. There is no executor whose
-//! order of tasks would hide schedules. Outside a check all of this works on std's threads.
+//! A task is a thread that polls its future, and waits between two polls until its waker is called:
+//! waking and continuing are steps on an object of that task. There is no executor whose task order
+//! would hide schedules. Outside a check this works on std's threads.
 
 #[cfg(feature = "check")]
 mod signal;
@@ -23,7 +23,7 @@ use crate::thread;
 
 pub use self::task::{AbortHandle, JoinError, JoinHandle, spawn};
 
-/// Polls a future until it is ready; waits between two polls until it was woken.
+/// Polls a future until it is ready; waits between two polls until its waker is called.
 ///
 /// ```
 /// use preempt::future::{block_on, spawn};
@@ -62,30 +62,30 @@ pub async fn yield_now() {
     .await
 }
 
-/// The waker of at most one task, which others may call: as loom's.
+/// A slot for the waker of one task, like loom's `AtomicWaker`.
 #[derive(Default)]
 pub struct AtomicWaker(Mutex<Option<Waker>>);
 
 impl AtomicWaker {
-    /// Without a waker.
+    /// Creates an empty slot.
     #[track_caller]
     pub const fn new() -> AtomicWaker {
         AtomicWaker(Mutex::new(None))
     }
 
-    /// Keeps a waker in place of the one that was kept.
+    /// Stores a waker and drops the previous one.
     #[track_caller]
     pub fn register(&self, waker: Waker) {
         *self.lock() = Some(waker);
     }
 
-    /// Keeps a copy of a waker.
+    /// Stores a clone of a waker.
     #[track_caller]
     pub fn register_by_ref(&self, waker: &Waker) {
         self.register(waker.clone());
     }
 
-    /// Calls the waker that was kept, and keeps it no more.
+    /// Takes the stored waker out and calls it.
     #[track_caller]
     pub fn wake(&self) {
         if let Some(waker) = self.take_waker() {
@@ -93,7 +93,7 @@ impl AtomicWaker {
         }
     }
 
-    /// The waker that was kept.
+    /// Takes the stored waker out.
     #[track_caller]
     pub fn take_waker(&self) -> Option<Waker> {
         self.lock().take()

@@ -1,9 +1,9 @@
-//! What a waker wakes: a thread of std that waits.
+//! The signal between a waker and a waiting thread of std.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Wake;
 
-/// What a waker wakes.
+/// A signal that a waker sets and one thread waits for.
 #[derive(Default)]
 pub(super) struct Signal(Mutex<bool>, Condvar);
 
@@ -12,7 +12,7 @@ impl Signal {
         Arc::default()
     }
 
-    /// Waits until it was woken.
+    /// Waits until the signal is set, and resets it.
     pub(super) fn wait(&self) {
         let woken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *self.1.wait_while(woken, |woken| !*woken).unwrap_or_else(PoisonError::into_inner) = false;

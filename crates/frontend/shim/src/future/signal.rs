@@ -1,4 +1,4 @@
-//! What a waker wakes: an object of the execution, inside a check.
+//! The signal between a waker and a waiting task: inside a check, an object of the execution.
 
 use std::panic::Location as Site;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{inside, is_set, op, point, tell, unobserved, with};
+use crate::runtime::{inside, is_set, op, point, tell, with};
 
-/// What a waker wakes.
+/// A signal that a waker sets and one task waits for.
 pub(super) struct Signal {
     identity: Identity,
     /// The thread that waits, if it is one of an execution.
     owner: Option<usize>,
     /// Whether that thread has called the waker itself since it waited last.
     self_woken: AtomicBool,
-    /// Outside a check.
+    /// The signal outside a check.
     woken: (std::sync::Mutex<bool>, Condvar),
     site: &'static Site<'static>,
 }
@@ -30,11 +30,14 @@ impl Signal {
         let owner = inside().then(|| with(|runtime| runtime.current));
         let (identity, self_woken) = (Identity::new(), AtomicBool::new(false));
         let signal = Signal { identity, owner, self_woken, woken: Default::default(), site };
-        // Not the program's memory: which thread drops the last reference is not part of a schedule.
-        let signal = unobserved(|| Arc::new(signal));
+        let signal = Arc::new(signal);
         if inside() {
             let (address, size) = (Arc::as_ptr(&signal).addr(), size_of::<Signal>());
-            with(|runtime| runtime.cover(address, size, site));
+            with(|runtime| {
+                // Which thread drops the last reference is not part of a schedule.
+                runtime.arena.set_apart(address);
+                runtime.cover(address, size, site);
+            });
         }
         signal
     }
@@ -52,8 +55,8 @@ impl Signal {
         tell(|| "wake()".into());
     }
 
-    /// Waits until it was woken. A task that has called its own waker wants to be polled again
-    /// after others have run: it yields.
+    /// Waits until the signal is set. A task that has called its own waker wants to be polled again
+    /// after other tasks have run: it yields.
     pub(super) fn wait(&self) {
         if self.identity.inside() {
             if self.self_woken.swap(false, Ordering::Relaxed) {
@@ -63,7 +66,7 @@ impl Signal {
             point(op(OpKind::Park { early: EarlyWake::Never }, object, "wait", self.site));
             return tell(|| "was woken".into());
         }
-        assert!(!is_set(), "no future is waited for while an execution is given up");
+        assert!(!is_set(), "no future is awaited while an execution is abandoned");
         let woken = self.woken.0.lock().unwrap_or_else(PoisonError::into_inner);
         let woken = self.woken.1.wait_while(woken, |woken| !*woken);
         *woken.unwrap_or_else(PoisonError::into_inner) = false;

@@ -1,4 +1,4 @@
-//! Tasks: futures that run by themselves.
+//! Tasks: spawned futures.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -11,7 +11,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::thread;
 
-/// Why there is no result.
+/// Why a task has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinError {
     /// The task was aborted.
@@ -26,7 +26,7 @@ impl fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
-/// What a task shares with the thread that waits for it.
+/// The state that a task shares with its handles.
 struct Shared<T> {
     state: Mutex<State<T>>,
     aborted: AtomicBool,
@@ -57,11 +57,10 @@ impl<T> Shared<T> {
     }
 }
 
-/// The result of a task, once it is there: a future. A panic of the task is a finding, whoever
-/// waits.
+/// A future for the result of a task. A panic of the task is a finding, awaited or not.
 pub struct JoinHandle<T>(Arc<Shared<T>>);
 
-/// What aborts a task.
+/// A handle that can abort a task.
 pub struct AbortHandle(Box<dyn Fn() + Send + Sync>);
 
 /// Starts a task.
@@ -101,13 +100,13 @@ where
 }
 
 impl<T> JoinHandle<T> {
-    /// Ends the task where it awaits next, if it does. It has no result then.
+    /// Ends the task at its next `await`, if there is one. Then it has no result.
     #[track_caller]
     pub fn abort(&self) {
         self.0.abort();
     }
 
-    /// What aborts the task without waiting for it.
+    /// A handle that can abort the task but not await it.
     pub fn abort_handle(&self) -> AbortHandle
     where
         T: Send + 'static,
@@ -124,7 +123,7 @@ impl<T> JoinHandle<T> {
 }
 
 impl AbortHandle {
-    /// Ends the task where it awaits next, if it does.
+    /// Ends the task at its next `await`, if there is one.
     pub fn abort(&self) {
         (self.0)();
     }

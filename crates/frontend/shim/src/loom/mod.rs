@@ -1,6 +1,6 @@
-//! loom's names for the same things, so that `use preempt::loom` is a port.
+//! The API of loom, so that `use preempt::loom` ports a test.
 //!
-//! `use preempt as loom` does for most tests; [`thread`] is what only this module has.
+//! `use preempt as loom` is enough for most tests; only this module has [`thread`].
 //!
 //! What differs: the bound on preemptions is that of CHESS, a switch away from a thread that cannot
 //! run is free; executions are sequentially consistent; reaching a limit fails the test.
@@ -25,34 +25,32 @@ pub mod model {
     pub use super::Builder;
 }
 
-/// The most threads of a test that loom allows, the first one included. Tests start as many as this
-/// says; here it is no limit, and [`Builder::max_threads`] is 64.
+/// The most threads of a test that loom allows, the first one included. Tests use it to decide how
+/// many threads to start. It is not a limit here: [`Builder::max_threads`] is 64.
 pub const MAX_THREADS: usize = 5;
 
-/// Checks a closure as [`check`](crate::check()) does, but without a bound on preemptions: as loom
+/// Checks a closure like [`check`](crate::check()), but without a bound on preemptions, as loom
 /// does.
 #[track_caller]
 pub fn model<F: Fn() + Sync + Send + 'static>(f: F) {
     Builder::new().check(f);
 }
 
-/// loom's configuration. Its `LOOM_…` variables are obeyed; those of this crate win.
+/// loom's configuration. Its `LOOM_…` variables are honoured; those of this crate take precedence.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Builder {
-    /// The most threads, the first one included. `LOOM_MAX_THREADS` is none of loom's, and there is
-    /// none here.
+    /// The most threads, including the first one. Like loom, this has no environment variable.
     pub max_threads: usize,
-    /// The most steps of an execution: one with more fails. `LOOM_MAX_BRANCHES`.
+    /// The most steps of an execution; a longer one fails. `LOOM_MAX_BRANCHES`.
     pub max_branches: usize,
-    /// The most executions: if there are more the check fails as incomplete.
+    /// The most executions; if there are more, the check fails as incomplete.
     /// `LOOM_MAX_PERMUTATIONS`.
     pub max_permutations: Option<usize>,
-    /// The most time: if it takes longer the check fails as incomplete. `LOOM_MAX_DURATION`, in
+    /// The time limit; a check that reaches it fails as incomplete. `LOOM_MAX_DURATION`, in
     /// seconds.
     pub max_duration: Option<Duration>,
-    /// The most preemptions. As in loom, without one all schedules are explored.
-    /// `LOOM_MAX_PREEMPTIONS`.
+    /// The most preemptions. As in loom, `None` explores all schedules. `LOOM_MAX_PREEMPTIONS`.
     pub preemption_bound: Option<usize>,
     /// There are no checkpoints: a check with one is refused, and says what to do instead.
     /// `LOOM_CHECKPOINT_FILE`.
@@ -61,9 +59,9 @@ pub struct Builder {
     pub checkpoint_interval: usize,
     /// See [`explore`].
     pub expect_explicit_explore: bool,
-    /// Places are always told.
+    /// Has no effect: reports always contain source positions.
     pub location: bool,
-    /// Whether to say at the end what was covered. `LOOM_LOG`.
+    /// Whether to print the coverage at the end. `LOOM_LOG`.
     pub log: bool,
 }
 
@@ -74,7 +72,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// No limits, and no bound, unless there are variables.
+    /// No limits and no bound, unless `LOOM_…` variables set them.
     pub fn new() -> Builder {
         Builder::with(|name| {
             std::env::var(format!("LOOM_{name}")).ok().filter(|value| !value.is_empty())
@@ -115,8 +113,8 @@ impl Builder {
     pub fn check<F: Fn() + Sync + Send + 'static>(&self, f: F) {
         if let Some(file) = &self.checkpoint_file {
             panic!(
-                "this check cannot be made: there are no checkpoints, so that {} stays as it is. A failure comes with its schedule, and \
-                 PREEMPT_REPLAY=token takes only that",
+                "this check cannot be made: there are no checkpoints, so that {} stays as it is. A \
+                 failure comes with its schedule, and PREEMPT_REPLAY=token takes only that",
                 file.display()
             );
         }
@@ -147,15 +145,14 @@ impl Builder {
     }
 }
 
-/// loom explores only between this and [`stop_exploring`] if it was asked to. Here all of an
-/// execution is explored, so that nothing is missed: this does nothing, and is there so that tests
-/// need not be changed.
+/// Has no effect. loom can be set to explore only between this and [`stop_exploring`]; here all of
+/// an execution is explored.
 pub fn explore() {}
 
 /// See [`explore`].
 pub fn stop_exploring() {}
 
-/// loom leaves out the alternatives of the next step. Here nothing is left out; see [`explore`].
+/// Has no effect. loom skips the alternatives of the next step; here they are explored.
 pub fn skip_branch() {}
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! loom's `thread`: as [`crate::thread`], but what a thread is given need not be `Send`.
+//! loom's `thread`: like [`crate::thread`], but values passed to a thread need not be `Send`.
 //!
-//! loom demands no `Send`, and some suites rely on that. Inside a check it is not needed: all
-//! threads of an execution are coroutines of one OS thread. Outside a check it is, so there these
-//! functions panic, as loom's do.
+//! loom does not require `Send`, and some test suites rely on that. Inside a check it is not
+//! needed: all threads of an execution are coroutines of one OS thread. Outside a check it would
+//! be, so there these functions panic, as loom's do.
 
 use crate::runtime::inside;
 use crate::thread::spawn::Builder as Inner;
@@ -31,7 +31,7 @@ where
 pub struct Builder(Inner);
 
 impl Builder {
-    /// Threads without a name.
+    /// A builder of threads without a name.
     pub fn new() -> Builder {
         Builder::default()
     }
@@ -41,8 +41,8 @@ impl Builder {
         Builder(self.0.name(name))
     }
 
-    /// Does nothing: the stacks of a check have the size of
-    /// [`Check::stack_size`](crate::Check::stack_size).
+    /// Has no effect: [`Check::stack_size`](crate::Check::stack_size) sets the size of all stacks
+    /// of a check.
     pub fn stack_size(self, size: usize) -> Builder {
         Builder(self.0.stack_size(size))
     }
@@ -60,7 +60,8 @@ impl Builder {
     {
         assert!(
             inside(),
-            "threads of preempt::loom can only be started inside a check; outside use preempt::thread"
+            "threads of preempt::loom can only be started inside a check; outside use \
+             preempt::thread"
         );
         Ok(self.0.spawn_checked(f))
     }

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, System};
 
 pub use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 
-/// The allocator below it.
+/// A wrapper without effect around another allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<A = System> {
     below: A,
@@ -18,34 +18,35 @@ impl<A> Allocator<A> {
     }
 }
 
-// SAFETY: all is left to the allocator below.
+// SAFETY: every call is passed to the allocator below.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { self.below.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { self.below.alloc_zeroed(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { self.below.dealloc(memory, layout) }
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { self.below.realloc(memory, layout, size) }
     }
 }
 
-/// A value that has to be dropped, or taken out: nobody looks here.
+/// A wrapper whose value a check would report if it leaked. Without the feature `check`, it has no
+/// effect.
 #[derive(Debug)]
 pub struct Track<T>(T);
 

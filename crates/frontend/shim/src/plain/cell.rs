@@ -51,7 +51,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         MutPtr(self.0.get())
     }
 
-    /// The value of a cell that nobody else has.
+    /// A mutable reference to the value.
     pub fn exclusive(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -72,11 +72,11 @@ impl<T: ?Sized> ConstPtr<T> {
     ///
     /// # Safety
     ///
-    /// The cell is still there, and nobody writes it meanwhile.
+    /// The cell must outlive the reference, and no thread may write it meanwhile.
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
     pub unsafe fn deref(&self) -> &T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { &*self.0 }
     }
 }
@@ -96,11 +96,11 @@ impl<T: ?Sized> MutPtr<T> {
     ///
     /// # Safety
     ///
-    /// The cell is still there, and nobody else accesses it meanwhile.
+    /// The cell must outlive the reference, and no other access may happen meanwhile.
     #[allow(clippy::should_implement_trait, clippy::mut_from_ref)]
     #[inline(always)]
     pub unsafe fn deref(&self) -> &mut T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { &mut *self.0 }
     }
 }

@@ -1,11 +1,11 @@
-//! What the crate is without its feature `check`: std's own types, at no cost.
+//! The crate without its feature `check`: std's own types, at no cost.
 
 pub mod alloc;
 pub mod cell;
 
 pub use std::{hint, sync, thread, thread_local};
 
-/// A static that [`lazy_static!`](crate::lazy_static!) declares: std's, made at its first use.
+/// A static that [`lazy_static!`](crate::lazy_static!) declares: std's `LazyLock`.
 pub type Lazy<T> = sync::LazyLock<T>;
 
 pub mod lazy_static {

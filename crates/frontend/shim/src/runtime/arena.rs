@@ -1,61 +1,64 @@
 //! Memory for the program under test, at addresses that are the same in every execution.
 //!
-//! Programs compare addresses, order locks by them and hash them, and whether a freed block comes
-//! back at the same address decides whether a compare-and-exchange of pointers succeeds (ABA). With
-//! the system's allocator that depends on what else the process allocates. So each worker has a
-//! *window* of address space with one region for each thread slot, and a thread gets
+//! Programs compare addresses, order locks by them and hash them, and whether a new block gets the
+//! address of a freed one decides whether a compare-and-exchange of pointers succeeds (ABA). With
+//! the system's allocator that depends on the other allocations of the process. So each worker has
+//! a *window* of address space with one region for each thread slot, and a thread gets
 //!
-//! 1. the block that it freed last, of those of the size that it asks for (as from the thread cache
-//!    of a malloc), or else
+//! 1. of the blocks of the requested size, the one that it freed last (like the thread cache of a
+//!    malloc), or else
 //! 2. the next part of its region that was not used before.
 //!
 //! Both are functions of what the thread did and of pointers that it got from others, that is, of
-//! its causal past. So steps that the search takes to be independent stay independent. A block that
-//! a thread frees goes to *its* list, even if another thread allocated it.
+//! its causal past. So independent steps stay independent. A block that a thread frees goes to
+//! *its* list, even if another thread allocated it.
 //!
 //! # What outlives an execution
 //!
-//! A test hands memory to code outside: a collection that gathers results, the buffer of the
+//! A test passes memory to code outside: a collection that gathers results, the buffer of the
 //! standard output, a lazy static. Such a block stays where it is, and the next execution begins
-//! after it, by whole pages. The *names* of blocks that outlived a complete execution are
-//! remembered, and in later executions these come from the system's allocator, while the place that
-//! they would have had stays unused: so all others keep their addresses. When the last block of a
-//! window that outlived its execution is freed, the window is as good as new.
+//! after it, by whole pages (`parts`). The *names* of blocks that outlived a complete execution are
+//! recorded. In later executions such blocks come from the system's allocator, while the places
+//! that they would have had stay unused, so all others keep their addresses. When the last such
+//! block is freed, its pages are used again.
 //!
-//! Blocks of executions that could not end (see `system/finish.rs`) may have been handed out too,
-//! and stay allocated.
+//! Blocks of executions that could not end (see `system/finish.rs`) may have been passed to code
+//! outside too. They are released when nothing refers to them any more (`reclaim`).
 //!
 //! # Memory from elsewhere
 //!
 //! Very large blocks, those that outlive executions, and all of them if the system grants no
-//! address space, come from the allocator below. They are freed at the end of the execution, so
-//! that no address comes back within one: equality of addresses is deterministic for these too.
+//! address space, come from the allocator below. They are freed at the end of the execution, so no
+//! address is reused within it: equality of addresses is deterministic for these too.
 
 mod escapes;
+mod parts;
 mod places;
+mod reclaim;
 mod window;
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use preempt_system::MAX_THREADS;
 use preempt_system::fingerprint::Mixer;
 
 pub(crate) use self::escapes::Escapes;
-use self::places::{Blocks, FINE, GRAIN, PlaceId, room_of};
+use self::places::{Blocks, GRAIN, PlaceId, fine_class_of, room_of};
 pub(crate) use self::places::{CLASSES, class_of};
+pub(crate) use self::reclaim::forget;
 pub(crate) use self::window::contains;
 use self::window::{Window, token, window_of};
 
 use super::blocks::Block;
 
-/// Executions begin at multiples of it, so that addresses within a page are the same also after a
+/// Executions begin at multiples of it, so that offsets within a page are the same even after a
 /// block has outlived an execution.
 const PAGE: usize = 4096;
 
-/// The pattern with which freed memory is filled, and up to how many bytes.
+/// The pattern with which freed memory is filled, and the maximum number of bytes that are filled.
 pub(crate) const POISON: u8 = 0xde;
 const POISONED: usize = 1 << 16;
 
@@ -69,7 +72,7 @@ pub(crate) struct Freed {
     pub(crate) done: u32,
 }
 
-/// What became of a block.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Live,
@@ -77,6 +80,8 @@ enum Use {
     Freed(Freed),
     /// The place of a block that comes from elsewhere.
     Reserved,
+    /// A live block of which only the memory counts, see [`Arena::set_apart`].
+    Apart,
 }
 
 /// A block that comes from the allocator below.
@@ -89,10 +94,10 @@ struct Elsewhere {
     reserved: Option<PlaceId>,
 }
 
-/// Where a block is to come from.
+/// The source of a new block.
 pub(crate) enum Placement {
     Window(*mut u8),
-    /// The allocator below; [`Arena::enter`] says where it was then.
+    /// The allocator below; [`Arena::enter`] then records the address.
     Elsewhere(Outside),
 }
 
@@ -102,27 +107,40 @@ pub(crate) struct Outside {
     reserved: Option<PlaceId>,
 }
 
-/// What is at an address.
+/// The block at an address.
 pub(crate) enum Found {
-    /// A block, and how far it is from its beginning.
+    /// A live block, and the offset of the address in it.
     Live(Block, usize),
     Freed(Freed),
+}
+
+/// The threads that may have pointers into the memory of executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Users {
+    /// Those of the execution.
+    Controlled,
+    /// Also OS threads that the check does not control.
+    Any,
 }
 
 /// The memory of a runtime's executions.
 pub(crate) struct Arena {
     window: Option<&'static Window>,
+    /// The window, if no block is known to outlive executions, so that a name decides nothing.
+    plain: Option<&'static Window>,
     elsewhere: BTreeMap<usize, Elsewhere>,
-    /// No window was granted: it is not tried again.
+    /// Whether the system refused a window; it is not tried again.
     refused: bool,
     escapes: Escapes,
+    users: Users,
 }
 
 impl Arena {
-    /// The window is taken when the first block is allocated: a test whose allocator is another one
+    /// The window is reserved when the first block is allocated: a test with another allocator
     /// needs none.
-    pub(crate) fn new(escapes: Escapes) -> Arena {
-        Arena { window: None, elsewhere: BTreeMap::new(), refused: false, escapes }
+    pub(crate) fn new(escapes: Escapes, users: Users) -> Arena {
+        let elsewhere = BTreeMap::new();
+        Arena { window: None, plain: None, elsewhere, refused: false, escapes, users }
     }
 
     /// An execution begins.
@@ -132,18 +150,24 @@ impl Arena {
         }
     }
 
-    /// The window, which is taken if there is none.
+    /// The window, which is reserved if there is none.
     #[inline]
     fn window(&mut self) -> Option<&'static Window> {
         if self.window.is_none() && !self.refused {
             self.window = Window::take();
             self.refused = self.window.is_none();
+            self.note_plain();
         }
         self.window
     }
 
-    /// Memory for a block of the thread in this slot that is small and for which nothing has to be
-    /// made ready first, as nearly all are; else null, and nothing is changed. `name` is called if
+    /// Sets `plain` after a change of what it depends on.
+    fn note_plain(&mut self) {
+        self.plain = self.window.filter(|_| self.escapes.is_empty());
+    }
+
+    /// The fast path of an allocation by the thread in this slot: for a small block whose place is
+    /// ready, as nearly all are. Otherwise returns null and changes nothing. `name` is called if
     /// there is memory.
     #[inline(always)]
     pub(crate) fn allocate_small(
@@ -152,15 +176,13 @@ impl Arena {
         layout: Layout,
         name: impl FnOnce(usize) -> Block,
     ) -> *mut u8 {
-        let class = class_of(layout);
-        let Some(window) = self.window.filter(|_| class < FINE && self.escapes.is_empty()) else {
+        let (Some(class), Some(window)) = (fine_class_of(layout), self.plain) else {
             return null_mut();
         };
         let blocks = blocks(window);
         let start = window.base + blocks.start;
-        let Some((place, record)) =
-            blocks.take(slot, class, (room_of(class, layout.size()), window.region))
-        else {
+        let room = room_of(class, layout.size());
+        let Some((place, record)) = blocks.take(slot, class, (room, window.region)) else {
             return null_mut();
         };
         (record.block, record.state, record.holds_objects) = (name(class), Use::Live, false);
@@ -192,8 +214,9 @@ impl Arena {
         Placement::Window(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// A thread of the execution frees a block for which nothing else has to be done, as most are.
-    /// Returns its size; nothing is changed if it is another one. The thread gets the place again.
+    /// The fast path of a free by a thread of the execution: for a block without recorded objects,
+    /// as most are. Returns its size, and the thread can reuse the place; otherwise changes
+    /// nothing.
     #[inline(always)]
     pub(crate) fn free_plain(&mut self, address: usize, by: Freed) -> Option<usize> {
         let window = self.window?;
@@ -203,7 +226,7 @@ impl Arena {
     }
 
     /// A thread of the execution frees a block; `None` if it is not in a window. It `may_reuse` the
-    /// place, unless it is chance that this thread frees the block.
+    /// place, unless which thread frees the block is not determined by the schedule.
     pub(crate) fn free(&mut self, address: usize, by: Freed, may_reuse: bool) -> Option<Free> {
         if let Some(window) = self.window
             && let Some(place) = place_in(window, address)
@@ -221,7 +244,7 @@ impl Arena {
             || !self.elsewhere.is_empty() && self.find_elsewhere(address).is_some()
     }
 
-    /// A block has come from the allocator below.
+    /// Records a block that came from the allocator below.
     pub(crate) fn enter(
         &mut self,
         address: usize,
@@ -231,9 +254,9 @@ impl Arena {
         self.elsewhere.insert(address, Elsewhere { layout, block, state: Use::Live, reserved });
     }
 
-    /// The program frees a block that is not in a window; `None` if it is not of this execution.
-    /// The end of the execution gives it back: until then nothing else has its address, and uses of
-    /// it are noticed.
+    /// The program frees a block that is not in a window; `None` if it is not of this execution. It
+    /// is freed at the end of the execution: until then its address is not reused, and uses of it
+    /// are detected.
     #[cold]
     pub(crate) fn free_elsewhere(
         &mut self,
@@ -246,7 +269,7 @@ impl Arena {
             return Some(Free::Twice(first));
         }
         of.state = Use::Freed(freed);
-        // SAFETY: the program has freed it, and the allocator below does not know yet.
+        // SAFETY: the program has freed it, and it was not yet returned to the allocator below.
         unsafe { poison(address, of.layout.size()) };
         if let (Some(place), Some(window), true) = (of.reserved, self.window, may_reuse) {
             blocks(window).list(freed.slot.into(), place);
@@ -260,12 +283,12 @@ impl Arena {
         !self.elsewhere.is_empty() && self.elsewhere.contains_key(&address)
     }
 
-    /// What is known of an address at which the check meets an object.
+    /// The block at an address at which the check finds an object.
     pub(crate) fn find(&self, address: usize) -> Option<Found> {
         let found = |state: Use, block: Block, offset: usize| match state {
             Use::Live => Some(Found::Live(block, offset)),
             Use::Freed(freed) => Some(Found::Freed(freed)),
-            Use::Reserved => None,
+            Use::Reserved | Use::Apart => None,
         };
         if let Some(window) = self.window
             && let Some((slot, offset)) = place_in(window, address)
@@ -280,15 +303,30 @@ impl Arena {
         found(of.state, of.block, offset)
     }
 
-    /// The block outside of the window that an address is in, and where in it.
+    /// The block that contains this address is the runtime's own: it has no objects of the program,
+    /// and which thread frees it is not determined by the schedule, so its place is not reused. It
+    /// lasts as long as the other memory of the execution.
+    pub(crate) fn set_apart(&mut self, address: usize) {
+        if let Some(window) = self.window
+            && let Some((slot, offset)) = place_in(window, address)
+        {
+            let blocks = blocks(window);
+            let record = offset.checked_sub(blocks.start).and_then(|at| blocks.find(slot, at));
+            record.into_iter().for_each(|record| record.state = Use::Apart);
+        } else if let Some((&start, _)) = self.elsewhere.range(..=address).next_back() {
+            self.elsewhere.remove(&start);
+        }
+    }
+
+    /// The block outside of the window that contains an address, and the offset in it.
     fn find_elsewhere(&self, address: usize) -> Option<(&Elsewhere, usize)> {
         let (&start, of) = self.elsewhere.range(..=address).next_back()?;
         let offset = address - start;
         (offset < of.layout.size()).then_some((of, offset))
     }
 
-    /// The execution is over. Returns the names of blocks that outlive it, if it is `complete` and
-    /// they were not known.
+    /// Ends an execution. Returns the names of blocks that outlive it, if it is `complete` and they
+    /// were not known before.
     pub(crate) fn end(&mut self, complete: bool) -> Vec<Block> {
         let mut learned = Vec::new();
         if !self.elsewhere.is_empty() {
@@ -301,18 +339,28 @@ impl Arena {
                     let live = blocks.records().filter(|(_, record)| record.state == Use::Live);
                     learned.extend(live.map(|(_, record)| record.block));
                 }
-                window.escaped.fetch_add(blocks.live, AcqRel);
-                blocks.start += blocks.most().next_multiple_of(PAGE);
+                let (size, regions) = (blocks.most(), blocks.used());
+                let reclaims = !complete && self.users == Users::Controlled;
+                let mut parts = parts::lock(&window.parts);
+                parts.end(blocks.live, size, regions, reclaims);
+                blocks.start = parts.begin();
             }
             blocks.clear();
         }
-        learned.retain(|&block| self.escapes.insert(block));
+        if !complete {
+            reclaim::reclaim_if_due();
+        }
+        if !learned.is_empty() {
+            learned.retain(|&block| self.escapes.insert(block));
+            self.note_plain();
+        }
         learned
     }
 
-    /// Frees the blocks that come from elsewhere, as far as the program has.
+    /// Frees the blocks from the allocator below that the program has freed.
     #[cold]
     fn free_rest(&mut self, complete: bool, learned: &mut Vec<Block>) {
+        let mut left = Vec::new();
         for (address, of) in std::mem::take(&mut self.elsewhere) {
             match of.state {
                 // SAFETY: it was allocated with this layout, and the program's free never reached
@@ -321,13 +369,16 @@ impl Arena {
                     std::alloc::dealloc(std::ptr::with_exposed_provenance_mut(address), of.layout);
                 },
                 _ if complete => learned.push(of.block),
-                _ => {}
+                _ => left.push((address, of.layout)),
             }
+        }
+        if !left.is_empty() && self.users == Users::Controlled {
+            reclaim::keep(&left);
         }
     }
 
-    /// Adds all blocks and their contents to `mixer`, and which places the next allocations get.
-    /// Parts of a block that were never written, as between fields, count too.
+    /// Adds all blocks, their contents, and the places of the next allocations to `mixer`. Parts of
+    /// a block that were never written, such as padding, count too.
     pub(crate) fn absorb(&self, mixer: &mut Mixer) {
         if let Some(window) = self.window {
             let blocks = blocks(window);
@@ -345,8 +396,9 @@ impl Arena {
         }
     }
 
-    /// Leaves the window to others.
+    /// Releases the window.
     fn release(&mut self) {
+        self.plain = None;
         if let Some(window) = self.window.take() {
             window.owner.store(0, Release);
         }
@@ -364,12 +416,12 @@ impl Drop for Arena {
 #[allow(clippy::mut_from_ref)]
 fn blocks(window: &Window) -> &mut Blocks {
     // SAFETY: the owner's OS thread is the only one that gets here. Functions of this module that
-    // have the reference call nothing but the allocator below, for their own vectors, and `poison`:
-    // no second one is made while it lives.
+    // hold the reference call only the allocator below, for their own vectors, and `poison`, so no
+    // second reference is made while it lives.
     unsafe { &mut *window.blocks.get() }
 }
 
-/// In which slot's region an address is, and where.
+/// The slot whose region contains an address, and the offset in it.
 #[inline]
 fn place_in(window: &Window, address: usize) -> Option<(usize, usize)> {
     let offset = address.wrapping_sub(window.base);
@@ -387,7 +439,8 @@ pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usiz
     mixer.absorb(size as u64);
     let words = if address.is_multiple_of(align_of::<u64>()) { size / 8 } else { 0 };
     for at in 0..words {
-        // SAFETY: the caller's, and it is aligned. Volatile, since the memory may be uninitialised.
+        // SAFETY: the caller upholds the contract, and the address is aligned. Volatile, since the
+        // memory may be uninitialised.
         mixer.absorb(unsafe {
             std::ptr::with_exposed_provenance::<u64>(address + 8 * at).read_volatile()
         });
@@ -403,32 +456,32 @@ pub(crate) unsafe fn absorb_memory(mixer: &mut Mixer, address: usize, size: usiz
 ///
 /// # Safety
 ///
-/// There are `size` bytes, and they are not used any more.
+/// `size` bytes at `address` are allocated and no longer used.
 #[inline]
 pub(crate) unsafe fn poison(address: usize, size: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller upholds the contract.
     unsafe {
         std::ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(POISON, size.min(POISONED))
     };
 }
 
-/// Fills a freed block of a window. Most are a few words, for which the call of a function takes
-/// longer than the stores.
+/// Fills a freed block of a window. Most blocks are a few words, for which a function call would
+/// take longer than the stores.
 ///
 /// # Safety
 ///
-/// As of [`poison`], and the block is in a window: a place is a multiple of [`GRAIN`] long.
+/// Those of [`poison`], and the block is in a window: a place is a multiple of [`GRAIN`] long.
 #[inline(always)]
 pub(crate) unsafe fn poison_place(address: usize, size: usize) {
     if size > 4 * GRAIN {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         return unsafe { poison(address, size) };
     }
     let memory = std::ptr::with_exposed_provenance_mut::<u8>(address);
     for grain in 0..4 {
         if grain == 0 || size > grain * GRAIN {
-            // SAFETY: the caller's; the last grain may begin in the block and end behind it, where
-            // the place goes on.
+            // SAFETY: the caller upholds the contract; the last grain may begin in the block and
+            // end after it, which is still inside of the place.
             unsafe { memory.add(grain * GRAIN).write_bytes(POISON, GRAIN) };
         }
     }
@@ -439,9 +492,9 @@ pub(crate) unsafe fn poison_place(address: usize, size: usize) {
 pub(crate) enum Free {
     /// It was a block of this size, which is to be [poisoned](poison).
     Done(usize),
-    /// The same, and the check may have met objects in it.
+    /// Like `Done`, for a block that may contain objects of the check.
     WithObjects(usize),
-    /// It was free.
+    /// The block was free already.
     Twice(Freed),
 }
 
@@ -462,12 +515,18 @@ pub(crate) fn free(address: usize) -> bool {
 #[cold]
 fn free_from_outside(window: &'static Window, address: usize) -> Free {
     // Another OS thread, or one without a runtime of its own: the block has outlived its execution,
-    // or was given to a thread of std.
+    // or was passed to a thread of std.
+    let place = place_in(window, address).expect("the address is in the window");
     if window.owner.load(Acquire) != token() {
-        window.escaped.fetch_sub(1, AcqRel);
+        free_in_parts(window, place.1);
         return Free::Done(0);
     }
-    free_in(window, place_in(window, address).expect("the address is in the window"), None, false)
+    free_in(window, place, None, false)
+}
+
+/// Frees the block at this offset of a region that its owner's current execution does not free.
+fn free_in_parts(window: &Window, offset: usize) {
+    parts::lock(&window.parts).free(offset, |part| window.release_part(part));
 }
 
 /// Frees the block at this offset of a slot's region in a window of the caller's OS thread.
@@ -478,14 +537,21 @@ fn free_in(
     may_reuse: bool,
 ) -> Free {
     let blocks = blocks(window);
-    let Some(offset) = offset.checked_sub(blocks.start) else {
-        // It has outlived an earlier execution, and there is no record of it.
-        window.escaped.fetch_sub(1, AcqRel);
+    if offset < blocks.start {
+        // The block has outlived an earlier execution, whose records are gone.
+        free_in_parts(window, offset);
         return Free::WithObjects(0);
-    };
+    }
+    let offset = offset - blocks.start;
     let Some((place, record)) = blocks.at(slot, offset) else { return Free::Done(0) };
     match record.state {
         Use::Live => {}
+        Use::Apart => {
+            record.state = Use::Reserved;
+            let size = record.block.size;
+            blocks.live -= 1;
+            return Free::Done(size);
+        }
         Use::Freed(freed) => return Free::Twice(freed),
         Use::Reserved => return Free::Done(0),
     }
@@ -502,16 +568,16 @@ fn free_in(
 mod tests {
     use super::*;
 
-    /// Where there is no address space for a window, freed memory is watched anyway.
+    /// Without address space for a window, uses of freed memory are still detected.
     #[test]
     fn blocks_outside_of_windows_are_freed_once() {
-        let mut arena = Arena::new(Escapes::default());
+        let mut arena = Arena::new(Escapes::default(), Users::Controlled);
         arena.refused = true;
         let (layout, block) = (Layout::new::<[u64; 4]>(), Block::default());
         let Placement::Elsewhere(outside) = arena.allocate(0, layout, block) else {
             panic!("there is no window")
         };
-        // SAFETY: its size is not zero. The end of the execution frees it.
+        // SAFETY: its size is not zero. It is freed at the end of the execution.
         let address = unsafe { std::alloc::alloc(layout) }.expose_provenance();
         arena.enter(address, layout, outside);
         assert!(arena.owns(address) && arena.owns(address + 31) && !arena.owns(address + 32));

@@ -1,9 +1,9 @@
 //! Names of memory blocks that the program allocates.
 //!
-//! A block is named by the thread that allocated it: its slot, how many operations it had done, the
-//! size, and the how-manieth of sizes of that class it was since. All of that follows from what the
-//! thread did and saw, so it is the same in every execution in which the thread came to the same
-//! place, and it does not change when something else is allocated there.
+//! A block is named by the thread that allocated it: its slot, the number of operations that it had
+//! performed, the size, and a number among the blocks of that size class since then. All of this
+//! follows from what the thread did and read, so it is the same in every execution in which the
+//! thread reached the same point, and it does not depend on what else is allocated.
 
 use super::arena::CLASSES;
 
@@ -11,20 +11,20 @@ use super::arena::CLASSES;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Block {
     pub(super) slot: u8,
-    /// How many operations the thread had done.
+    /// The number of operations that the thread had performed.
     pub(super) done: u32,
     pub(super) size: usize,
     pub(super) nth: u32,
 }
 
-/// Gives names to blocks.
+/// Assigns names to blocks.
 #[derive(Debug)]
 pub(crate) struct BlockNames {
-    /// A thread and how many operations it has done, and a number for the time since: unlike any
-    /// before.
+    /// The current thread and the number of its operations; `time` is a number for this turn that
+    /// no earlier turn has.
     turn: (u8, u32),
     time: u64,
-    /// For each class of sizes how many blocks were allocated since that time.
+    /// For each size class, the turn of the last allocation and the number of blocks in that turn.
     made: [(u64, u32); CLASSES],
 }
 
@@ -40,8 +40,8 @@ impl BlockNames {
         self.time += 1;
     }
 
-    /// The name of the next block of this size, which is of this class, of the thread in `turn.0`,
-    /// which has done `turn.1` operations.
+    /// The name of the next block of this size and class, of the thread in slot `turn.0` after
+    /// `turn.1` operations.
     #[inline(always)]
     pub(crate) fn next(&mut self, (size, class): (usize, usize), turn: (u8, u32)) -> Block {
         if self.turn != turn {

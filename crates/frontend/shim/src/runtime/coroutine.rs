@@ -1,35 +1,41 @@
-//! Threads as coroutines, on stacks that are used again in every execution.
+//! Threads as coroutines, on stacks that are reused in every execution.
 //!
-//! A slot keeps its stack as long as there is the execution, which is started again and again. Then
-//! the OS thread keeps some of them for the next check: to ask the system for memory and to touch
-//! it for the first time costs more than a small search.
+//! A slot keeps its stack for all executions of a runtime. After that the OS thread keeps some
+//! stacks for the next check: mapping memory and touching it for the first time costs more than a
+//! small search.
 
 use std::cell::RefCell;
 use std::ptr::null;
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use preempt_system::ThreadId;
 use preempt_system::fingerprint::Mixer;
+use preempt_system::{ThreadId, ThreadSet};
 
 use super::current::{self, Entered};
 use super::{Runtime, Stage, look, overflow, with};
 
-/// What a thread does. It catches the panics of the program itself.
+/// The code of a thread. It catches the program's panics itself.
 pub(crate) type Job = Box<dyn FnOnce()>;
 
 type Thread = Coroutine<(), (), (), DefaultStack>;
 
-/// The bytes at the base of a stack that belong to the coroutine: where it returns to, and the stack
-/// pointer of the code that resumed it last. The latter is not a part of the thread's state. It
-/// depends on the function that resumed the thread: one that takes a step, or one that repeats the
-/// steps of a path. If it counted, the number of steps after which an execution is seen to repeat
-/// itself would depend on what was executed before, and a livelock might not be found again when its
-/// schedule is replayed.
+/// The bytes at the base of a stack that belong to the coroutine: where it returns to, and the
+/// stack pointer of the code that resumed it last. The latter is not a part of the thread's state.
+/// It depends on the function that resumed the thread: one that takes a step, or one that repeats
+/// the steps of a path. If it counted, the number of steps after which an execution is seen to
+/// repeat itself would depend on what was executed before, and a livelock might not be found again
+/// when its schedule is replayed.
 const LINK: usize = 2 * size_of::<u64>();
 
-/// How much of a stack is cleaned, at most.
+/// The maximum number of bytes of a stack that are cleaned.
 const CLEANED: usize = 64 << 10;
+
+/// The maximum number of bytes of a stack that are cleaned after an execution that could not end.
+/// What is left of its frames must not look like references to its memory, which would keep that
+/// memory allocated (`arena/reclaim.rs`): frames of later executions contain parts that are never
+/// written, and copies of these get into *their* memory.
+const FORGOTTEN: usize = 16 << 10;
 
 /// The most stacks that an OS thread keeps.
 const KEPT: usize = 16;
@@ -39,7 +45,7 @@ thread_local! {
     static STACKS: RefCell<Vec<(usize, DefaultStack)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A stack of this size: one that was kept, or a new one.
+/// A stack of this size: a kept one, or a new one.
 fn stack(size: usize) -> DefaultStack {
     let kept = STACKS.with_borrow_mut(|stacks| {
         let at = stacks.iter().rposition(|&(other, _)| other == size)?;
@@ -48,12 +54,11 @@ fn stack(size: usize) -> DefaultStack {
     kept.unwrap_or_else(|| DefaultStack::new(size).expect("there is memory for a stack"))
 }
 
-/// The coroutine of a slot, and what to know about it.
+/// The coroutine of a slot.
 struct Slot {
-    /// Where the coroutine is. A pointer from a box of its own: while the thread runs it has the
-    /// runtime, and this is not part of it.
+    /// The coroutine, in a box of its own: while the thread runs it may borrow the runtime, which
+    /// must not include the running coroutine.
     seat: *mut Option<Thread>,
-    suspended: bool,
     stack: Option<DefaultStack>,
     yielder: *const Yielder<(), ()>,
     /// The stack's highest address, and its size.
@@ -68,9 +73,11 @@ struct Slot {
 /// All coroutines of an execution.
 pub(crate) struct Coroutines {
     slots: Vec<Slot>,
+    /// The slots whose threads have begun and not ended, and do not run.
+    suspended: ThreadSet,
     stack_size: usize,
-    /// Whether threads begin on stacks that hold nothing of earlier executions: states are to be
-    /// compared, and frames have parts that are never written.
+    /// Whether stacks are zeroed before a thread starts. Necessary when states are compared, since
+    /// frames have parts that are never written.
     pub(crate) clean: bool,
 }
 
@@ -78,21 +85,13 @@ impl Coroutines {
     pub(crate) fn new(slots: usize, stack_size: usize) -> Coroutines {
         let slot = || {
             let seat = Box::into_raw(Box::default());
-            Slot {
-                seat,
-                suspended: false,
-                stack: None,
-                yielder: null(),
-                base: 0,
-                size: 0,
-                low: 0,
-                saved: None,
-            }
+            Slot { seat, stack: None, yielder: null(), base: 0, size: 0, low: 0, saved: None }
         };
-        Coroutines { slots: (0..slots).map(|_| slot()).collect(), stack_size, clean: false }
+        let slots = (0..slots).map(|_| slot()).collect();
+        Coroutines { slots, suspended: ThreadSet::EMPTY, stack_size, clean: false }
     }
 
-    /// On which slot's stack an address is, and how deep.
+    /// The slot whose stack contains an address, and the depth of the address.
     pub(crate) fn depth_of(&self, address: usize) -> Option<(usize, usize)> {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
@@ -102,8 +101,8 @@ impl Coroutines {
         })
     }
 
-    /// Forgets the registers of all threads: another execution begins, or states are compared from
-    /// now on.
+    /// Drops the saved registers of all threads: a new execution begins, or states are compared
+    /// from now on.
     pub(crate) fn forget_registers(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.saved = None);
     }
@@ -112,7 +111,8 @@ impl Coroutines {
     /// known exactly.
     pub(crate) fn absorb(&self, slot: usize, mixer: &mut Mixer) -> bool {
         let of = &self.slots[slot];
-        let Some(saved) = of.saved.filter(|saved| of.suspended && saved.registers[0] != 0) else {
+        let is_suspended = self.is_suspended(slot);
+        let Some(saved) = of.saved.filter(|saved| is_suspended && saved.registers[0] != 0) else {
             return false;
         };
         saved.registers.iter().for_each(|&register| mixer.absorb(register as u64));
@@ -120,19 +120,20 @@ impl Coroutines {
         true
     }
 
-    /// Adds the stack of a thread that does not run between two states that are compared. Others
-    /// may borrow from it, as threads of a scope do. Its registers need not be known: they stay
-    /// what they are. Returns whether its extent is known.
+    /// Adds the stack of a thread that does not run between two compared states. Other threads may
+    /// borrow from it, for example those of a scope. Its registers need not be known, since they do
+    /// not change. Returns whether its extent is known.
     pub(crate) fn absorb_idle(&self, slot: usize, mixer: &mut Mixer) -> bool {
         let of = &self.slots[slot];
-        if of.suspended && of.low != 0 {
+        let is_suspended = self.is_suspended(slot);
+        if is_suspended && of.low != 0 {
             of.absorb_stack(of.low, mixer);
         }
-        !of.suspended || of.low != 0
+        !is_suspended || of.low != 0
     }
 
     /// Records the stack pointer of a thread that is about to be suspended at a scheduling point.
-    /// Returns what it suspends itself with.
+    /// Returns its yielder.
     #[inline(always)]
     pub(crate) fn leave(&mut self, slot: usize) -> *const Yielder<(), ()> {
         let of = &mut self.slots[slot];
@@ -142,11 +143,24 @@ impl Coroutines {
 }
 
 impl Slot {
+    /// Zeroes up to `most` bytes of the stack.
+    ///
+    /// # Safety
+    ///
+    /// There is a stack, and no thread uses it.
+    unsafe fn clean(&self, most: usize) {
+        // Less than the usable size of the stack, and more than most threads use.
+        let size = (self.size / 2).min(most);
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(self.base - size);
+        // SAFETY: the caller upholds the contract.
+        unsafe { start.write_bytes(0, size) };
+    }
+
     /// Adds the stack above `top` to `mixer`, without the words of the coroutine itself.
     fn absorb_stack(&self, top: usize, mixer: &mut Mixer) {
         for address in (top..self.base - LINK).step_by(size_of::<u64>()) {
-            // SAFETY: it is in use on the stack of the coroutine, which is suspended. Volatile,
-            // since the memory may be uninitialised.
+            // SAFETY: the address is in the used part of the stack of a suspended coroutine.
+            // Volatile, since the memory may be uninitialised.
             mixer.absorb(unsafe {
                 std::ptr::with_exposed_provenance::<u64>(address).read_volatile()
             });
@@ -158,15 +172,16 @@ impl Coroutines {
     /// Whether a thread is suspended.
     #[inline]
     pub(crate) fn is_suspended(&self, slot: usize) -> bool {
-        self.slots[slot].suspended
+        self.suspended.contains(ThreadId::new(slot))
     }
 
     /// Whether any thread is suspended.
+    #[inline]
     pub(crate) fn has_suspended(&self) -> bool {
-        self.slots.iter().any(|slot| slot.suspended)
+        !self.suspended.is_empty()
     }
 
-    /// What the running thread suspends itself with.
+    /// The yielder of the running thread.
     #[inline]
     pub(crate) fn yielder(&self, slot: usize) -> *const Yielder<(), ()> {
         self.slots[slot].yielder
@@ -177,7 +192,7 @@ impl Drop for Coroutines {
     fn drop(&mut self) {
         let size = self.stack_size;
         let stacks = self.slots.iter_mut().filter_map(|slot| slot.stack.take());
-        // If the OS thread ends it keeps nothing.
+        // An OS thread that is ending keeps no stacks.
         let _ = STACKS.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             let room = KEPT.saturating_sub(kept.len());
@@ -196,8 +211,9 @@ impl Drop for Slot {
     }
 }
 
-/// Makes a coroutine of a job. It does not run yet.
-pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
+/// Creates a coroutine for a job, without running it. If the coroutine is discarded, so is the job,
+/// which must then not own memory that is not the program's.
+pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: impl FnOnce() + 'static) {
     let size = runtime.coroutines.stack_size;
     let of = &mut runtime.coroutines.slots[slot];
     let stack = of.stack.take().unwrap_or_else(|| {
@@ -207,11 +223,8 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
         stack
     });
     if runtime.coroutines.clean {
-        let of = &runtime.coroutines.slots[slot];
-        // Less than the stack has above its guard page, and more than most threads use.
-        let size = (of.size / 2).min(CLEANED);
         // SAFETY: the stack is unused.
-        unsafe { std::ptr::with_exposed_provenance_mut::<u8>(of.base - size).write_bytes(0, size) };
+        unsafe { runtime.coroutines.slots[slot].clean(CLEANED) };
     }
     let thread = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         with(|runtime| runtime.coroutines.slots[slot].yielder = yielder);
@@ -220,7 +233,7 @@ pub(crate) fn create(runtime: &mut Runtime, slot: usize, job: Job) {
     let of = &mut runtime.coroutines.slots[slot];
     // SAFETY: the thread has not begun, so there is no reference to its seat.
     unsafe { *of.seat = Some(thread) };
-    of.suspended = true;
+    runtime.coroutines.suspended.insert(ThreadId::new(slot));
 }
 
 /// Lets a thread run until it suspends itself or ends. Returns whether it has ended.
@@ -231,42 +244,45 @@ pub(crate) fn resume(runtime: *mut Runtime, slot: usize) -> bool {
     let seat = enter(runtime, slot).expect("a thread that is resumed is suspended");
     let result = {
         let _entered = Entered::new(runtime);
-        // SAFETY: the thread was suspended, so nobody has a reference to its seat, and nobody but
-        // this function has one while it runs.
+        // SAFETY: the thread was suspended, so there is no reference to its seat, and only this
+        // function has one while it runs.
         unsafe { (*seat).as_mut() }.expect(SEATED).resume(())
     };
     // SAFETY: the caller has no reference to the runtime, and those of the coroutine have ended: it
     // is suspended.
-    let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
+    let coroutines = unsafe { &mut (&mut *runtime).coroutines };
     let ended = matches!(result, CoroutineResult::Return(()));
-    of.suspended = !ended;
     if ended {
         // SAFETY: as above; it does not run any more.
-        of.stack = unsafe { (*seat).take() }.map(Thread::into_stack);
+        coroutines.slots[slot].stack = unsafe { (*seat).take() }.map(Thread::into_stack);
+    } else {
+        coroutines.suspended.insert(ThreadId::new(slot));
     }
     ended
 }
 
-/// What is there while a thread is suspended.
+/// The invariant of a suspended thread.
 const SEATED: &str = "a thread that is suspended has a coroutine";
 
-/// Makes a thread the running one. Where its coroutine is, if it is suspended.
+/// Makes a thread the running one. Returns its coroutine, if it is suspended.
 #[inline]
 fn enter(runtime: *mut Runtime, slot: usize) -> Option<*mut Option<Thread>> {
-    // SAFETY: the callers' caller has no reference to the runtime.
+    // SAFETY: the callers guarantee that there is no reference to the runtime.
     let runtime = unsafe { &mut *runtime };
     runtime.current = slot;
-    let of = &mut runtime.coroutines.slots[slot];
-    std::mem::take(&mut of.suspended).then_some(of.seat)
+    let Coroutines { slots, suspended, .. } = &mut runtime.coroutines;
+    let thread = ThreadId::new(slot);
+    let is_suspended = suspended.contains(thread);
+    suspended.remove(thread);
+    is_suspended.then(|| slots[slot].seat)
 }
 
-/// Takes the stacks of all threads that are suspended, without running what is left of their code:
-/// nothing on them is dropped. The same goes for threads that have not begun, for the values of
-/// thread-local keys and for statics.
+/// Releases the stacks of all suspended threads without running their remaining code: nothing on
+/// them is dropped. Neither are threads that have not begun, thread-local values, and statics.
 ///
 /// A thread that is suspended in a destructor while it unwinds is the exception. All coroutines
-/// share the panic count of their OS thread, which would never go back to zero; so this thread
-/// unwinds to its end, and mirrors do nothing meanwhile.
+/// share the panic count of their OS thread, which would never return to zero; so this thread
+/// unwinds to its end, and mirrors have no effect meanwhile.
 ///
 /// `runtime` points to a runtime to which there is no reference.
 pub(crate) fn discard(runtime: *mut Runtime) {
@@ -290,7 +306,7 @@ pub(crate) fn discard(runtime: *mut Runtime) {
             )
         };
         if stuck {
-            // The code that it waits for may still hold pointers into its stack.
+            // The code that it blocks in may still hold pointers into its stack.
             std::mem::forget(thread);
             continue;
         }
@@ -298,16 +314,24 @@ pub(crate) fn discard(runtime: *mut Runtime) {
             let _entered = Entered::new(runtime);
             while let CoroutineResult::Yield(()) = thread.resume(()) {}
         } else {
-            // SAFETY: destructors on this stack do not run, as those of a thread that waits for
-            // ever do not. Nothing on the stack is borrowed by anything that goes on: of the
-            // program's code nothing does, and the runtime keeps no reference into a stack. Scoped
-            // threads borrow from their parents' stacks, but all of them are discarded here before
-            // any stack is used again.
+            // SAFETY: destructors on this stack do not run, like those of a thread that waits
+            // forever. Nothing that continues to run borrows from the stack: no code of the program
+            // continues, and the runtime keeps no reference into a stack. Scoped threads borrow
+            // from their parents' stacks, but all of them are discarded here before any stack is
+            // used again.
             unsafe { thread.force_reset() };
         }
         // SAFETY: as above.
         let of = unsafe { &mut (&mut *runtime).coroutines.slots[slot] };
         of.stack = Some(thread.into_stack());
+    }
+    if slots > 0 {
+        // SAFETY: the caller has no reference to the runtime, and no thread is left.
+        let coroutines = unsafe { &(&*runtime).coroutines };
+        for of in coroutines.slots.iter().filter(|of| of.stack.is_some()) {
+            // SAFETY: the stack is unused.
+            unsafe { of.clean(FORGOTTEN) };
+        }
     }
 }
 
@@ -322,7 +346,7 @@ pub(crate) fn sees_allocations(runtime: *mut Runtime) -> bool {
     look(|runtime| runtime.arena.find(address).is_some())
 }
 
-/// Drops what outlives the threads of an execution, which have all ended.
+/// Drops the values that outlive the threads of an execution, which have all ended.
 ///
 /// `runtime` points to a runtime to which there is no reference.
 pub(crate) fn end_statics(runtime: *mut Runtime) {
@@ -340,7 +364,7 @@ pub(crate) fn end_statics(runtime: *mut Runtime) {
     set(Stage::Running);
 }
 
-/// The stack pointer of the caller, into which this is inlined.
+/// The stack pointer of the caller. Must be inlined.
 #[cfg(all(target_arch = "x86_64", not(windows)))]
 #[inline(always)]
 fn stack_pointer() -> usize {
@@ -352,15 +376,14 @@ fn stack_pointer() -> usize {
     pointer
 }
 
-/// On other machines it is not known.
+/// Not supported on other machines.
 #[cfg(not(all(target_arch = "x86_64", not(windows))))]
 #[inline(always)]
 fn stack_pointer() -> usize {
     0
 }
 
-/// What a thread has in its registers and on its stack while it is suspended, if it is known
-/// exactly.
+/// The registers of a suspended thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Saved {
     /// The stack pointer, and the registers that a call preserves.
@@ -368,7 +391,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Reads the registers of the caller. What other values its callers need lies on the stack
+    /// Reads the registers of the caller. All other values that its callers need are on the stack
     /// above the stack pointer: a call preserves these registers and nothing else. (On Windows it
     /// preserves more.)
     #[cfg(all(target_arch = "x86_64", not(windows)))]
@@ -392,16 +415,16 @@ impl Saved {
         Saved { registers }
     }
 
-    /// On other machines nothing is known exactly.
+    /// Not supported on other machines.
     #[cfg(not(all(target_arch = "x86_64", not(windows))))]
     fn capture() -> Saved {
         Saved::default()
     }
 }
 
-/// Suspends the running thread where a state of the execution is to be compared with an earlier
-/// one. What the runtime does for that leaves nothing behind in the frames of the program: it is
-/// done in frames of its own.
+/// Suspends the running thread where the state of the execution is to be compared with an earlier
+/// one. The work of the runtime happens in frames of its own, so it leaves no data in the frames of
+/// the program.
 #[cold]
 #[inline(never)]
 pub(super) fn suspend_watched() {
@@ -424,7 +447,7 @@ pub(crate) fn suspend() {
     suspend_by(with(|runtime| runtime.coroutines.yielder(runtime.current)));
 }
 
-/// The same, given its yielder.
+/// Like [`suspend`], given the yielder.
 #[inline]
 pub(crate) fn suspend_by(yielder: *const Yielder<(), ()>) {
     debug_assert!(current::is_set(), "only a thread of an execution is suspended");

@@ -1,9 +1,10 @@
-//! The execution that runs the present code, if one does.
+//! The execution to which the running code belongs, if any.
 
 use std::cell::Cell;
 use std::panic::Location as Site;
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
+use corosensei::Yielder;
 use preempt_replay::{NO_OBJECT, Op, OpKind};
 use preempt_system::{Action, Kind};
 
@@ -13,13 +14,13 @@ use super::{Runtime, Stage, site};
 
 thread_local! {
     static CURRENT: Cell<*mut Runtime> = const { Cell::new(null_mut()) };
-    /// How often the runtime is borrowed, and how many texts for reports are being made: what is
-    /// allocated meanwhile is not the program's. One number for both, since every allocation and
-    /// every free of a test asks.
+    /// The number of borrows of the runtime and of texts for reports that are being made.
+    /// Allocations meanwhile are not the program's. One number for both, since every allocation and
+    /// every free of a test reads it.
     static LENT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Counts one more or one less.
+/// Counts the start of a borrow.
 #[inline(always)]
 fn lend() {
     LENT.set(LENT.get().wrapping_add(1));
@@ -30,13 +31,13 @@ fn take_back() {
     LENT.set(LENT.get().wrapping_sub(1));
 }
 
-/// While it lives, a coroutine of the execution runs.
+/// Marks this OS thread as running a coroutine of an execution, until it is dropped.
 pub(super) struct Entered;
 
 impl Entered {
     pub(super) fn new(runtime: *mut Runtime) -> Entered {
         CURRENT.set(runtime);
-        // A panic may have left a borrow.
+        // A panic may have skipped the end of a borrow.
         LENT.set(0);
         Entered
     }
@@ -62,54 +63,55 @@ pub(crate) fn inside() -> bool {
     !runtime.is_null() && unsafe { (*runtime).stage == Stage::Running }
 }
 
-/// Whether what is given back is to be noted: in an execution, and where what outlives its threads
-/// is dropped.
+/// Whether frees are recorded: in an execution, and while values that outlive its threads are
+/// dropped.
 #[inline]
 pub(crate) fn accounts() -> bool {
     inside() || is_set() && with(|runtime| runtime.stage == Stage::Ending)
 }
 
-/// Does something to the execution that runs. `f` must not call the program's code or suspend the
+/// Calls `f` with the running execution. `f` must not call the program's code or suspend the
 /// thread.
 #[inline]
 pub(crate) fn with<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     let runtime = CURRENT.get();
-    assert!(!runtime.is_null(), "only code of an execution asks for it");
+    assert!(!runtime.is_null(), "only code of an execution may access it");
     lend();
-    // SAFETY: the pointer is valid while it is set; there is no other reference, since `f`
-    // neither runs the program nor suspends, and code that resumes a coroutine gives its reference
-    // up before.
+    // SAFETY: the pointer is valid while it is set; there is no other reference, since `f` neither
+    // runs the program nor suspends, and code that resumes a coroutine ends its own reference
+    // before.
     let result = f(unsafe { &mut *runtime });
     take_back();
     result
 }
 
-/// Looks at the execution that runs. `f` must not allocate either.
+/// Calls `f` with a shared reference to the running execution. `f` must not allocate either.
 #[inline]
 pub(crate) fn look<T>(f: impl FnOnce(&Runtime) -> T) -> T {
     let runtime = CURRENT.get();
-    assert!(!runtime.is_null(), "only code of an execution asks for it");
+    assert!(!runtime.is_null(), "only code of an execution may access it");
     // SAFETY: as in `with`.
     f(unsafe { &*runtime })
 }
 
-/// Whether what is allocated now is the program's, and the execution is not borrowed.
+/// Whether allocations now are the program's, and the execution is not borrowed.
 #[inline]
 pub(crate) fn allocates() -> bool {
     inside() && LENT.get() == 0
 }
 
-/// Does something to the execution that runs where [`allocates`] is true. `f` must not allocate
-/// either, so that nothing has to be noted about the borrow: every allocation of a test comes here.
+/// Like [`with`], where [`allocates`] is true. `f` must not allocate either, so that the borrow
+/// need not be counted: every allocation of a test calls this.
 #[inline(always)]
 pub(crate) fn with_quietly<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     debug_assert!(allocates(), "the execution is not borrowed");
-    // SAFETY: `allocates` says that the pointer is set and that there is no other reference, and
+    // SAFETY: `allocates` implies that the pointer is set and that there is no other reference, and
     // `f` cannot make one: it neither allocates, nor runs the program, nor suspends.
     f(unsafe { &mut *CURRENT.get() })
 }
 
-/// Runs code of the runtime's own, outside of [`with`], whose allocations are not the program's.
+/// Runs code of the runtime outside of [`with`], so that its allocations do not count as the
+/// program's.
 pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
     lend();
     let result = f();
@@ -123,7 +125,12 @@ pub(crate) fn is_interruptible() -> bool {
     LENT.get() == 0 && inside()
 }
 
-/// An operation at a place of the test.
+/// Whether the running code is the program's own, also where what outlives its threads is dropped.
+pub(crate) fn is_programs_own() -> bool {
+    LENT.get() == 0 && is_set()
+}
+
+/// Makes an operation at a source position.
 #[inline(always)]
 pub(crate) fn op(
     kind: OpKind,
@@ -134,40 +141,54 @@ pub(crate) fn op(
     Op::new(kind, object, verb, site::id(site))
 }
 
-/// A scheduling point: the running thread stops before an operation, and returns when it is to
-/// perform it. The reply is that of the object.
+/// A scheduling point: suspends the running thread before an operation, and returns when the search
+/// lets it perform the operation. Returns the reply of the object.
 #[inline]
-pub(crate) fn point(op: Op) -> i64 {
-    let yielder = with(|runtime| {
-        if runtime.watches {
-            return null();
-        }
-        runtime.arrive(op);
-        runtime.coroutines.leave(runtime.current)
-    });
-    if yielder.is_null() {
+pub(crate) fn point(mut op: Op) -> i64 {
+    if look(|runtime| runtime.watches) {
         return point_watched(op);
     }
+    let yielder = leave(&mut op);
     suspend_by(yielder);
     look(|runtime| runtime.reply)
 }
 
-/// The same where states of the execution are compared.
+/// What comes before a suspension. Suspending saves and restores all registers of its function,
+/// and this one needs few.
+#[inline(never)]
+fn leave(op: &mut Op) -> *const Yielder<(), ()> {
+    with(|runtime| {
+        runtime.arrive(op);
+        runtime.coroutines.leave(runtime.current)
+    })
+}
+
+/// Like [`point`], in executions whose states are compared.
 #[cold]
 #[inline(never)]
 fn point_watched(op: Op) -> i64 {
     arrive_apart(op);
+    scrub();
     suspend_watched();
     look(|runtime| runtime.reply)
 }
 
-/// What the runtime does leaves nothing behind in a frame that stays.
+/// Not inlined, so that the runtime leaves no data in a frame of the program.
+#[cold]
 #[inline(never)]
-fn arrive_apart(op: Op) {
-    with(|runtime| runtime.arrive(op));
+fn arrive_apart(mut op: Op) {
+    with(|runtime| runtime.arrive(&mut op));
 }
 
-/// An action on an object that is a mirror.
+/// Clears what the runtime has left on the stack below the caller: it counts operations, and a
+/// frame that comes there next need not write to all of its bytes.
+#[cold]
+#[inline(never)]
+fn scrub() {
+    std::hint::black_box([0_u64; 128]);
+}
+
+/// A scheduling point for an action on a mirror.
 #[inline]
 pub(crate) fn act(
     identity: &Identity,
@@ -183,17 +204,17 @@ pub(crate) fn act(
     reply
 }
 
-/// The running thread lets others run.
+/// A scheduling point at which the running thread yields.
 #[track_caller]
 pub(crate) fn pause(verb: &'static str) {
     let site = Site::caller();
     if with(|runtime| runtime.yields(site)) {
-        // It accesses nothing that the check knows, and others must get a chance anyway.
+        // It accesses no object, but other threads must get a chance to run.
         point(op(OpKind::Yield, NO_OBJECT, verb, site));
     }
 }
 
-/// Notes what an operation did, if a report wants to know.
+/// Records a description of an operation, if the step is narrated.
 #[inline]
 pub(crate) fn tell(words: impl FnOnce() -> String) {
     if look(|runtime| runtime.notes.step.is_some()) {
@@ -201,15 +222,16 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
     }
 }
 
-/// The words leave nothing behind in a frame of the program, whose states are compared.
+/// Not inlined, so that the text leaves no data in a frame of the program, which is part of
+/// compared states.
 #[cold]
 #[inline(never)]
 fn tell_apart(words: impl FnOnce() -> String) {
     let words = unobserved(words);
-    with(|runtime| runtime.notes.step.as_mut().expect("a report wants to know").push(words));
+    with(|runtime| runtime.notes.step.as_mut().expect("the step is narrated").push(words));
 }
 
-/// Notes the value of an object after an operation, if a report wants to know.
+/// Records the value of an object after an operation, if the step is narrated.
 #[inline]
 pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
     if look(|runtime| runtime.notes.step.is_some()) {
@@ -220,12 +242,12 @@ pub(crate) fn show(object: &Identity, value: impl FnOnce() -> String) {
 #[cold]
 #[inline(never)]
 fn show_apart(object: &Identity, value: impl FnOnce() -> String) {
-    let object = object.number().expect("the operation has met the object");
+    let object = object.number().expect("the operation has named the object");
     let value = unobserved(value);
     with(|runtime| runtime.notes.values.insert(object, value));
 }
 
-/// The running thread changes what others may look at, though not by an operation.
+/// Records that the running thread changes shared data without an operation.
 #[inline]
 pub(crate) fn changes() {
     if inside() {

@@ -1,23 +1,24 @@
-//! Frees that uses of the memory may come after.
+//! Detects uses of freed memory that no explored order shows.
 //!
-//! An object that is used after its memory was freed is found when that happens
+//! A use of an object whose memory was freed is detected when it happens
 //! ([`Identity::check_memory`](super::identity::Identity::check_memory)). But a search that takes
 //! one execution for each happens-before graph need not run the order in which the memory is freed
-//! first: freeing is no step, and so conflicts with nothing.
+//! first: freeing is not a step, so it conflicts with nothing.
 //!
-//! So when a thread frees memory, the uses of the objects inside by other threads are looked up. A
-//! use that does not *happen before* the free, by the steps' own dependences, could as well come
-//! after it, in an execution that a reduction takes to be the same. Such a use is a [`Suspect`],
-//! and `system/witness.rs` runs the execution in which it comes last. What is reported has happened
-//! there. If something that no check sees keeps the memory alive, the references of a
-//! `std::sync::Arc` for one, that execution does not exist or frees nothing, and nothing is
+//! So when a thread frees memory, the uses of its objects by other threads are looked up. A use
+//! that does not *happen before* the free, by the dependences of steps, could also come after it,
+//! in an execution that a reduction considers equivalent. Such a use is a [`Suspect`], and
+//! `system/witness.rs` runs the execution in which it comes last. Only what happens there is
+//! reported. If something that the check does not observe keeps the memory alive, for example the
+//! references of a `std::sync::Arc`, that execution does not exist or frees nothing, and nothing is
 //! reported.
 //!
-//! A use that does happen before the free by steps that conflict needs nothing of this: their other
-//! orders are explored. If the step that frees the memory itself conflicts with the use, as that of
-//! a thread that drops the last reference right after its own use does, this is seen at once.
+//! A use that happens before the free because of conflicting steps needs no such check: the other
+//! orders of these steps are explored. If the step that frees the memory conflicts with the use
+//! itself, for example in a thread that drops the last reference right after its own use, this is
+//! detected at once.
 //!
-//! **Cost.** Nothing where a thread frees objects that only it and threads which it has joined have
+//! **Cost.** None where a thread frees objects that only it and threads that it has joined have
 //! used.
 
 use std::panic::Location as Site;
@@ -28,40 +29,40 @@ use smallvec::SmallVec;
 
 use super::{CellAccess, Runtime};
 
-/// How many objects are compared with one that is new.
+/// The number of recent objects that a new one is compared with.
 const RECENT: usize = 32;
 
 /// An object in memory that a thread has allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     of: Object,
-    /// Where it was made.
+    /// The position at which it was created.
     site: &'static Site<'static>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Object {
-    /// One with a location: all that are used by steps.
+    /// An object with a location, which steps use.
     Location(u32),
     /// A cell, with its number in the race detector.
     Cell(u32),
 }
 
-/// A use of memory that has just been freed, which may also come after that.
+/// A use of memory that was just freed, which may also come after the free.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspect {
-    /// The thread that used it.
+    /// The thread that used the memory.
     pub(crate) thread: ThreadId,
-    /// How many steps it takes before the use.
+    /// The number of its steps before the use.
     pub(crate) steps: usize,
-    /// Which of its accesses to cells it was; `None` if it was a step.
+    /// The number of the access among its accesses to cells; `None` if the use is a step.
     pub(crate) access: Option<u32>,
-    /// Where the object was made.
+    /// The position at which the object was created.
     pub(crate) site: &'static Site<'static>,
 }
 
 impl Runtime {
-    /// An object with a location was met here.
+    /// Records the address of an object with a location.
     pub(super) fn place_location(
         &mut self,
         address: usize,
@@ -71,7 +72,7 @@ impl Runtime {
         self.place(address, Placed { of: Object::Location(location), site });
     }
 
-    /// A cell was met here.
+    /// Records the address of a cell.
     pub(crate) fn place_cell(&mut self, address: usize, cell: u32, site: &'static Site<'static>) {
         self.place(address, Placed { of: Object::Cell(cell), site });
     }
@@ -80,15 +81,15 @@ impl Runtime {
         if !self.arena.owns(address) {
             return;
         }
-        // An object that takes the place of another one mostly does so soon. An entry that is left
-        // only leads to a look too many.
+        // An object that reuses an address mostly does so soon. A stale entry only costs an
+        // unnecessary check.
         match self.met.placed.iter_mut().rev().take(RECENT).find(|(other, _)| *other == address) {
             Some((_, known)) => *known = placed,
             None => self.met.placed.push((address, placed)),
         }
     }
 
-    /// Notes the uses of objects in memory that the running thread frees.
+    /// Records the uses of objects in memory that the running thread frees.
     #[cold]
     pub(super) fn note_free(&mut self, address: usize, size: usize) {
         let known = self.threads[self.current].joined.with(ThreadId::new(self.current));
@@ -103,8 +104,8 @@ impl Runtime {
             return;
         }
         self.met.placed.retain(|(address, _)| !memory.contains(address));
-        // The step that frees it, unless that is the parent's of a thread that has done nothing
-        // yet.
+        // The step that frees it; `None` in a thread that has performed no operation yet, which
+        // runs in the step of its parent.
         let step = (self.done as usize)
             .checked_sub(1)
             .and_then(|at| self.recording.history(ThreadId::new(self.current)).ops().get(at));
@@ -138,7 +139,7 @@ impl Runtime {
         }
     }
 
-    /// Whether the running thread is to stop before its next access to a cell.
+    /// Whether the running thread has to stop before its next access to a cell.
     #[inline]
     pub(crate) fn stops_before_access(&mut self) -> bool {
         self.stop_before == Some((self.current, self.threads[self.current].cell_accesses))

@@ -1,7 +1,7 @@
 //! The panic hook: inside a check a panic is a result, and is not printed where it happens.
 //!
-//! Except when there will be no result: if a destructor panics while its thread already unwinds,
-//! the process aborts, and the messages so far have to be printed before.
+//! An exception is a panic after which there is no result: if a destructor panics while its thread
+//! already unwinds, the process aborts, and the messages so far have to be printed before that.
 
 use std::any::Any;
 use std::panic::{self, PanicHookInfo};
@@ -14,7 +14,7 @@ use crate::stderr::say;
 
 static INSTALLED: Once = Once::new();
 
-/// Installs the hook, once. It leaves panics outside of executions to the hook that was there.
+/// Installs the hook, once. It passes panics outside of executions to the previous hook.
 pub(crate) fn install() {
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
@@ -25,7 +25,7 @@ pub(crate) fn install() {
 }
 
 fn note(info: &PanicHookInfo<'_>) {
-    // The notes are kept for longer than memory of the execution.
+    // These texts outlive the memory of the execution.
     let (text, site) = unobserved(|| (text(info.payload()), info.location().map(site::position)));
     let aborts = ABORTS.contains(&text.as_str());
     let words = with(|runtime| {
@@ -62,7 +62,8 @@ fn last_words(runtime: &Runtime) -> String {
         ("panicked while it was panicking", "a destructor must not panic while its thread unwinds")
     };
     format!(
-        "{name} {what}, and the process has to abort: {told}. Nothing more can be reported; {advice}"
+        "{name} {what}, and the process has to abort: {told}. Nothing more can be reported; \
+         {advice}"
     )
 }
 

@@ -1,8 +1,8 @@
-//! Which object of the execution a mirror is.
+//! The identity of a mirror within an execution.
 //!
-//! Mirrors are made by `const` functions, which cannot know of an execution. So a mirror learns its
-//! location when it is first used in one, and keeps it together with the number of the execution:
-//! one comparison tells whether it is still valid.
+//! Mirrors are created by `const` functions, which cannot know the execution. So a mirror gets its
+//! location when it is first used in an execution, and keeps it together with the number of the
+//! execution: one comparison shows whether it is still valid.
 
 use std::panic::Location as Site;
 use std::ptr::null_mut;
@@ -20,26 +20,26 @@ use super::restart::{RestartReason, restart, stop_for_good};
 use super::{Runtime, inside, is_set, look, op, point, site, tell, with};
 use crate::foreign_threads;
 
-/// Bits of a location; the rest is the number of the execution.
+/// The bits of a location in a tag; the other bits are the number of the execution.
 const BITS: u32 = 20;
 
-/// The place of a mirror in the execution that met it last. The tag comes first: memory that was
-/// freed is recognised by it.
+/// The location of a mirror in the execution that used it last. The tag is the first field, because
+/// freed memory is recognised by it.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Identity {
     tag: AtomicU64,
-    /// The value it had when an execution of a check met it first, as a word.
+    /// The value at its first use in an execution of a check, as a word.
     first: AtomicU64,
-    /// The number of the next execution when the object was last used from outside of all
-    /// executions while there were some, and where: see [`foreign_threads`].
+    /// The number of the next execution at the last use from outside of all executions while there
+    /// were some, and the position of that use: see [`foreign_threads`].
     outside: AtomicU64,
     outside_site: AtomicPtr<Site<'static>>,
     site: &'static Site<'static>,
 }
 
 impl Identity {
-    /// That of a new object, which is made where the caller's caller says.
+    /// The identity of a new object, created at the position of the caller.
     #[track_caller]
     pub(crate) const fn new() -> Identity {
         Identity {
@@ -51,13 +51,13 @@ impl Identity {
         }
     }
 
-    /// Where the object was made.
+    /// The position at which the object was created.
     pub(crate) fn site(&self) -> &'static Site<'static> {
         self.site
     }
 
-    /// Whether this use of the object is part of an execution. Otherwise none may be running that
-    /// has met it.
+    /// Whether this use of the object is part of an execution. Otherwise, fails if an execution
+    /// that has used the object is running.
     #[inline]
     #[track_caller]
     pub(crate) fn inside(&self) -> bool {
@@ -74,12 +74,13 @@ impl Identity {
         false
     }
 
-    /// Notes that the object is used from outside of all executions while there are some. The
-    /// execution that meets it later compares the number with its own. The fences order the note
-    /// before the look at the tag, and the tag before the look at the note: so at least one of the
-    /// two learns of the other. On the side of the execution, which meets its objects anew a
-    /// hundred thousand times a second, it is a fence for the compiler only: two first uses within
-    /// the same few nanoseconds may both go unnoticed, until the next use or the next execution.
+    /// Records that the object is used from outside of all executions while there are some. An
+    /// execution that uses it later compares the number with its own. The fences order the write of
+    /// `outside` before the read of the tag, and the write of the tag before the read of `outside`:
+    /// so at least one of the two sides detects the other. On the side of the execution, which uses
+    /// objects for the first time a hundred thousand times a second, it is only a compiler fence:
+    /// two first uses within the same few nanoseconds may both go unnoticed, until the next use or
+    /// the next execution.
     #[cold]
     fn note_outside(&self, site: &'static Site<'static>) {
         if !is_set() {
@@ -95,7 +96,7 @@ impl Identity {
         with(|runtime| {
             if self.outside.load(Relaxed) > runtime.execution {
                 let site = foreign_threads::site(&self.outside_site);
-                runtime.live.complain(foreign_threads::told("another thread", noun, site));
+                runtime.live.record(foreign_threads::description("another thread", noun, site));
             }
         });
     }
@@ -111,7 +112,7 @@ impl Identity {
         self.locate_holding(kind, noun, access, || 0)
     }
 
-    /// The same for one that holds a value, as a word.
+    /// Like [`Identity::locate`], for an object that holds a value, given as a word.
     #[inline]
     pub(crate) fn locate_holding(
         &self,
@@ -133,8 +134,8 @@ impl Identity {
         }
     }
 
-    /// The running thread has waited to access this object, of which it knew the location.
-    /// Meanwhile another one may have freed its memory.
+    /// Checks the object after the running thread has waited to access it: meanwhile another thread
+    /// may have freed its memory.
     #[inline]
     pub(crate) fn is_there(
         &self,
@@ -147,9 +148,9 @@ impl Identity {
         }
     }
 
-    /// Fails if this object, of which the execution does not know the tag, is in memory that was
-    /// freed. Freed memory is filled with a pattern, so the tag is a wrong one, and nothing of the
-    /// object may be used. The thread does not go on: it could do anything.
+    /// Fails if this object, whose tag is not of this execution, is in freed memory. Freed memory
+    /// is filled with a pattern, so the tag is invalid, and no field of the object may be used. The
+    /// thread does not continue, since its behaviour would be undefined.
     #[cold]
     pub(crate) fn check_memory(
         &self,
@@ -161,7 +162,7 @@ impl Identity {
         let is_freed = with(|runtime| {
             let how = match runtime.arena.find(address) {
                 Some(Found::Freed(by)) => format!("was freed by {}", runtime.freed_by(by)),
-                // The thread found another block here when it arrived.
+                // There was another block here when the thread arrived.
                 Some(Found::Live(block, _))
                     if known.is_some_and(|known| runtime.is_in_other_block(known, block)) =>
                 {
@@ -184,11 +185,10 @@ impl Identity {
         }
     }
 
-    /// Whether the place where the object was made can be a place of a program: otherwise there is
-    /// no object here.
+    /// Whether the stored creation site is a plausible reference; otherwise there is no object
+    /// here.
     fn is_plausible(&self) -> bool {
-        // SAFETY: a reference is as large as a number. It is not used as a reference before it is
-        // known to be one.
+        // SAFETY: a reference has the size of a `usize`, and the value is only used as a number.
         let site = unsafe { (&raw const self.site).cast::<usize>().read() };
         site > 0xffff
             && site.is_multiple_of(align_of::<Site<'_>>())
@@ -196,15 +196,15 @@ impl Identity {
             && site >> 47 == 0
     }
 
-    /// The same, if the execution has met the object.
+    /// The location of the object, if the execution has used it.
     #[inline]
     fn known(&self) -> Option<u32> {
         let location = self.tagged();
         (location < 1 << BITS).then_some(location as u32)
     }
 
-    /// The location that the tag says, if it is one of the present execution; else something larger
-    /// than any location.
+    /// The location in the tag, if it is of the current execution; otherwise a number larger than
+    /// any location.
     #[inline]
     fn tagged(&self) -> u64 {
         self.tag.load(Relaxed) ^ look(|runtime| runtime.execution) << BITS
@@ -228,8 +228,8 @@ impl Identity {
         }
     }
 
-    /// If another execution of the check has met this object it outlives executions, and has to
-    /// begin each of them with the same value.
+    /// If another execution of the check has used this object, it outlives executions, and must
+    /// have the same value at the beginning of each.
     fn outlive(&self, noun: &'static str, word: u64) {
         let last = self.tag.load(Relaxed) >> BITS;
         with(|runtime| {
@@ -237,8 +237,9 @@ impl Identity {
                 self.first.store(word, Relaxed);
             } else if self.first.load(Relaxed) != word {
                 let message = format!(
-                    "the {noun} made at {} outlives executions and does not begin each of them with the same value, so that the test is not \
-                     deterministic; make what is shared inside the closure, or use `preempt::lazy_static!`",
+                    "the {noun} made at {} outlives executions and does not begin each of them \
+                     with the same value, so that the test is not deterministic; make what is \
+                     shared inside the closure, or use `preempt::lazy_static!`",
                     self.site
                 );
                 runtime.fail(FailureKind::Nondeterminism, message, Some(self.site));
@@ -246,7 +247,7 @@ impl Identity {
         });
     }
 
-    /// Gives this object the location of a place.
+    /// Assigns the location of `place` to this object.
     fn settle(&self, place: Place, kind: Option<Kind>, noun: &'static str) -> u32 {
         let address = std::ptr::from_ref(self).addr();
         let location = with(|runtime| {
@@ -260,15 +261,16 @@ impl Identity {
         location
     }
 
-    /// Whether objects made at the same place are told apart by the order of their first uses.
+    /// Whether objects created at the same position are distinguished by the order of their first
+    /// uses.
     fn is_ordered(&self) -> bool {
         with(|runtime| runtime.requirements.ordered.contains(&site::id(self.site)))
     }
 
-    /// The first use by a thread of an object that only the place where it was made can name, and
-    /// several were made there: the order of their first uses tells them apart. So that this order
-    /// is part of what makes executions different, the first use is a step. Each thread has one,
-    /// also if others have met the object: whether they have by now is not for this thread to know.
+    /// The first use by a thread of an object that only its creation position can name, where
+    /// several objects were created there: the order of their first uses distinguishes them. So
+    /// that this order is part of the schedule, the first use is a step. Each thread has one, even
+    /// if other threads have used the object already, because a thread must not depend on that.
     #[cold]
     fn introduce(&self, kind: Option<Kind>, noun: &'static str) -> u32 {
         let site = site::id(self.site);
@@ -281,15 +283,16 @@ impl Identity {
             self.settle(Place::Made { site, nth }, kind, noun)
         });
         with(|runtime| {
-            // A thread that only looks for the object in a loop must not be taken to spin.
+            // A thread that uses the object in a loop must not count as spinning because of this
+            // step.
             runtime.outcome.progress = true;
             runtime.met.introduced.push((runtime.current, location));
         });
         location
     }
 
-    /// The location of an object that others may have met, if objects are told apart by their first
-    /// uses somewhere.
+    /// The location of an object that other threads may have used, if any objects are distinguished
+    /// by their first uses.
     #[cold]
     fn locate_ordered(&self, kind: Option<Kind>, noun: &'static str, word: u64) -> u32 {
         let Some(location) = self.known() else { return self.meet(kind, noun, word) };
@@ -301,13 +304,19 @@ impl Identity {
         if unknown { self.introduce(kind, noun) } else { location }
     }
 
-    /// Gives this object a number in the present execution.
+    /// Assigns a number in the current execution to this object.
     pub(crate) fn name(&self, number: u32) {
         assert!(number < 1 << BITS, "an execution has fewer than 2²⁰ objects");
         self.tag.store(with(|runtime| runtime.execution) << BITS | u64::from(number), Relaxed);
     }
 
-    /// The number that this object was given in the present execution.
+    /// The number of this object in an execution.
+    pub(crate) fn number_in(&self, execution: u64) -> Option<u32> {
+        let tag = self.tag.load(Relaxed);
+        (tag >> BITS == execution).then_some((tag & ((1 << BITS) - 1)) as u32)
+    }
+
+    /// The number of this object in the current execution.
     pub(crate) fn number(&self) -> Option<u32> {
         self.known()
     }
@@ -316,7 +325,7 @@ impl Identity {
 /// An `Arc` of the execution, or an allocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
-    /// What it is.
+    /// The noun for reports.
     pub(crate) noun: &'static str,
     pub(crate) address: usize,
     pub(crate) size: usize,
@@ -334,20 +343,21 @@ impl Shared {
     }
 }
 
-/// The noun of memory that only names what is in it.
+/// The noun of memory that only gives names to the objects in it.
 pub(crate) const COVERED: &str = "memory";
 
-/// What an execution has met.
+/// The objects that an execution has used.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) shared: Vec<Shared>,
-    /// Which threads have used which of the objects that are told apart by their first uses.
+    /// The pairs of threads and objects with a first use, of objects that are distinguished by
+    /// their first uses.
     introduced: Vec<(usize, u32)>,
     /// Objects in memory that threads have allocated, by their addresses.
     pub(super) placed: Vec<(usize, Placed)>,
     /// Frees of this step that other threads' uses may come after.
     pub(crate) suspects: Vec<Suspect>,
-    /// How often objects were met at a place.
+    /// The number of objects found at a place.
     times: Vec<((u64, u64), u32)>,
 }
 
@@ -360,7 +370,7 @@ impl Met {
         self.times.clear();
     }
 
-    /// Counts one more object of a place, and returns how many there were before.
+    /// Counts one more object at a place, and returns the previous count.
     fn again(&mut self, class: u64, key: u64) -> u32 {
         once_more(&mut self.times, (class, key))
     }
@@ -371,7 +381,7 @@ impl Met {
     }
 }
 
-/// Counts something once more; says how often it was counted before.
+/// Increments the count of a key and returns the previous count.
 fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
     match times.iter_mut().find(|(other, _)| *other == what) {
         Some((_, times)) => {
@@ -386,20 +396,21 @@ fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
 }
 
 impl Runtime {
-    /// The running thread makes shared memory: what identifies it.
+    /// The identity of shared memory that the running thread allocates.
     pub(crate) fn next_owner(&mut self) -> Owner {
         let created = &mut self.threads[self.current].created;
         *created += 1;
         Owner::Thread { slot: self.current as u8, nth: *created - 1 }
     }
 
-    /// Memory that names what is in it, without being a leak if it is left.
+    /// Records memory that gives names to the objects in it, but is not a leak if it remains.
     pub(crate) fn cover(&mut self, address: usize, size: usize, site: &'static Site<'static>) {
         let owner = self.next_owner();
         self.met.shared.push(Shared { address, size, ..Shared::new(COVERED, owner, site) });
     }
 
-    /// The same for the value of a static, which has the same name in every schedule.
+    /// Like [`Runtime::cover`], for the value of a static, which has the same name in every
+    /// schedule.
     pub(crate) fn cover_static(
         &mut self,
         key: usize,
@@ -411,18 +422,18 @@ impl Runtime {
         self.met.shared.push(Shared { address, size, ..Shared::new(COVERED, owner, site) });
     }
 
-    /// The memory is given back.
+    /// Removes memory that was freed.
     pub(crate) fn uncover(&mut self, address: usize) {
         self.met.shared.retain(|shared| shared.address != address || shared.noun != COVERED);
     }
 
-    /// Whether an object is in a memory block, and in another one than this.
+    /// Whether an object is in a memory block other than this one.
     fn is_in_other_block(&self, location: u32, block: Block) -> bool {
         let place = self.recording.names().place(location);
         matches!(place, Some(Place::Block { block: of, .. }) if of != block)
     }
 
-    /// Where an object is, if that names it.
+    /// The place of an object, if it can name the object.
     fn place_of(&mut self, address: usize) -> Option<Place> {
         if let Some((slot, depth)) = self.coroutines.depth_of(address) {
             let nth = self.met.again(slot as u64 + 1, depth as u64);

@@ -1,4 +1,4 @@
-//! How threads of an execution start, end and panic.
+//! Starts, ends and panics of an execution's threads.
 
 use std::any::Any;
 use std::panic::Location as Site;
@@ -11,10 +11,10 @@ use super::restart::RestartReason;
 use super::{Panicked, Runtime, hook, op};
 
 impl Runtime {
-    /// Starts a thread: it gets a slot, or the search starts over with more of them.
+    /// Starts a thread in a free slot; without one, the search starts over with more slots.
     pub(crate) fn spawn(&mut self, name: Option<String>, job: Job) -> Option<usize> {
         let parent = self.current;
-        // The name is kept for longer than memory of the execution.
+        // The name outlives the memory of the execution.
         let name = name.map(|name| name.as_str().to_owned());
         let nth = self.threads[parent].children;
         let most = self.options.max_threads;
@@ -36,7 +36,7 @@ impl Runtime {
                 self.fresh.push((slot, job));
                 self.order.push(slot);
                 if self.requirements.races {
-                    self.races.fork(ThreadId::new(parent), ThreadId::new(slot));
+                    self.races.clocks.fork(ThreadId::new(parent), ThreadId::new(slot));
                 }
                 Some(slot)
             }
@@ -52,7 +52,7 @@ impl Runtime {
         self.recording.has_ended(ThreadId::new(slot))
     }
 
-    /// The code of the running thread has ended.
+    /// Records that the code of the running thread has returned.
     pub(crate) fn ended(&mut self, slot: usize) {
         self.current = slot;
         let thread = ThreadId::new(slot);
@@ -61,14 +61,14 @@ impl Runtime {
             if let Some(recorded) = self.recording.end(thread) {
                 let found = Op::new(OpKind::Finish, NO_OBJECT, "end", recorded.site);
                 let at = self.recording.state().count(slot);
-                self.differs(Divergence { thread, at, recorded, found });
+                self.differs(&Divergence { thread, at, recorded, found });
             }
             return;
         }
-        self.arrive(op(OpKind::Finish, slot as u32, "end", Site::caller()));
+        self.arrive(&mut op(OpKind::Finish, slot as u32, "end", Site::caller()));
     }
 
-    /// A panic has left the code of a thread.
+    /// Records a panic that escaped from the code of a thread.
     pub(crate) fn panicked(&mut self, payload: &(dyn Any + Send)) {
         let thread = self.current;
         let said = self.threads[thread].said.pop();
@@ -78,18 +78,18 @@ impl Runtime {
         self.verdict.panics.push(Panicked { thread, message, site, done, seen: false });
     }
 
-    /// Whether the running thread unwinds.
+    /// Whether the running thread is unwinding.
     ///
-    /// All threads share the panic count of their OS thread, so whose panics these are is noted
-    /// apart: by the hook, and here for `resume_unwind`, which calls no hook. Two cases stay
-    /// unknown, both while *another* thread is suspended in a destructor that runs because of a
+    /// All threads share the panic count of their OS thread, so the panicking threads are recorded
+    /// separately: by the hook, and here for `resume_unwind`, which calls no hook. Two cases stay
+    /// undetected, both while *another* thread is suspended in a destructor that runs because of a
     /// panic: that the running thread has caught its own, and that it has called `resume_unwind`.
     pub(crate) fn is_panicking(&mut self) -> bool {
         self.note_unwinding();
         self.verdict.panicking.contains(ThreadId::new(self.current))
     }
 
-    /// Brings the set of threads that unwind up to date.
+    /// Updates the set of threads that are unwinding.
     #[inline]
     pub(super) fn note_unwinding(&mut self) {
         let unwinds = std::thread::panicking();
@@ -97,7 +97,7 @@ impl Runtime {
             self.verdict.panicking = if unwinds {
                 ThreadSet::EMPTY.with(ThreadId::new(self.current))
             } else {
-                // The program has caught what it was unwinding for.
+                // The program has caught the panic.
                 ThreadSet::EMPTY
             };
         }

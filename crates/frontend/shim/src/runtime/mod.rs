@@ -1,10 +1,10 @@
-//! One execution of a closure: its threads as coroutines on one OS thread, what they did, and their
-//! memory.
+//! One execution of a closure: its threads as coroutines on one OS thread, the recording of their
+//! operations, and their memory.
 //!
 //! The mirrors of std's types find the execution that runs them by a thread-local pointer. A mirror
 //! arrives at a scheduling point ([`Runtime::arrive`]), its coroutine is suspended, and when the
-//! search lets it go on it performs its operation and all local code up to the next point. Nothing
-//! else of the program runs meanwhile, so that the mirrors need no synchronisation of their own.
+//! search resumes it, it performs its operation and all local code up to the next point. No other
+//! code of the program runs meanwhile, so the mirrors need no synchronisation of their own.
 //!
 //! # Invariants
 //!
@@ -35,22 +35,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use preempt_replay::{Divergence, EarlyWake, NO_OBJECT, Names, Op, Outcome, Recording, SiteId};
-use preempt_system::memory::{Memory, Sc};
+use preempt_system::memory::{Memory, MemoryModel, Sc, Weak as WeakMemory};
 use preempt_system::race::RaceDetector;
 use preempt_system::{Failure, FailureKind, Site as Position, ThreadId, ThreadSet};
 
 pub(crate) use current::{
-    accounts, act, allocates, changes, inside, is_interruptible, is_set, look, op, pause, point,
-    show, tell, unobserved, with, with_quietly,
+    accounts, act, allocates, changes, inside, is_interruptible, is_programs_own, is_set, look, op,
+    pause, point, show, tell, unobserved, with, with_quietly,
 };
 
 use crate::caveats::{Used, Weak};
-use crate::foreign_threads::{ForeignThreads, Live};
+use crate::foreign_threads::{ForeignThreads, LiveExecution};
 use crate::lazy::Statics;
 use crate::thread::local::Locals;
-use crate::watchdog::Pulse;
+use crate::watchdog::Heartbeat;
 
-use self::arena::{Arena, Escapes, Free, Freed, Placement};
+use self::arena::{Arena, Escapes, Free, Freed, Placement, Users};
 use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
 use self::interrupt::Stuck;
@@ -62,13 +62,15 @@ use self::verdict::Verdict;
 /// The options of a check that concern executions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Waits may end without a notification.
+    /// Whether waits may end without a notification.
     pub(crate) spurious_wakeups: bool,
-    /// Weak compare-and-exchanges may fail spuriously.
+    /// The memory model.
+    pub(crate) memory: MemoryModel,
+    /// Whether weak compare-and-exchanges may fail spuriously.
     pub(crate) weak_cas_failures: bool,
-    /// Panics of threads are results of `join`.
+    /// Whether panics of threads are results of `join`.
     pub(crate) allow_panics: bool,
-    /// The search cannot follow threads that only spin.
+    /// Whether to refuse a test in which all threads spin, because the search cannot handle that.
     pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.
     pub(crate) stack_size: usize,
@@ -78,6 +80,10 @@ pub(crate) struct Options {
     pub(crate) max_threads: usize,
     /// The first execution that may be one of this check.
     pub(crate) since: u64,
+    /// Code of the check may start threads that the search does not control.
+    pub(crate) allow_uncontrolled: bool,
+    /// Where the check is.
+    pub(crate) place: Option<&'static Site<'static>>,
 }
 
 impl Options {
@@ -87,26 +93,26 @@ impl Options {
     }
 }
 
-/// How far an execution is.
+/// The stage of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Operations are scheduled.
     Running,
-    /// All threads have ended, and what outlives them is dropped. Operations are not scheduled, but
-    /// what is freed is accounted for.
+    /// All threads have ended, and values that outlive them are dropped. Operations are not
+    /// scheduled, but frees are recorded.
     Ending,
     /// The execution is abandoned, and a thread that was unwinding unwinds to its end. Operations
     /// are not scheduled.
     Discarded,
 }
 
-/// A panic that left the code of a thread.
+/// A panic that escaped from the code of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Panicked {
     pub(crate) thread: usize,
     pub(crate) message: String,
     pub(crate) site: Option<Position>,
-    /// How many operations the thread had done.
+    /// The number of operations that the thread had performed.
     pub(crate) done: u32,
     /// Whether a thread has joined it.
     pub(crate) seen: bool,
@@ -115,31 +121,43 @@ pub(crate) struct Panicked {
 /// A thread of the execution.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
-    /// Its children so far, and the `Arc`s it has made.
+    /// The number of threads that it has spawned, and of `Arc`s that it has created.
     pub(crate) children: u32,
     pub(crate) created: u32,
-    /// The random words it has drawn.
+    /// The number of random words that it has drawn.
     pub(crate) drawn: u64,
     /// The number of yields since its last operation, and the place of the last one.
     pub(crate) yielded: (u32, Option<&'static Site<'static>>),
-    /// Its handle was dropped, so that it cannot be joined.
+    /// Whether its handle was dropped, so that it cannot be joined.
     pub(crate) detached: bool,
-    /// Where the `Arc` was made whose value it drops, if another thread might have dropped the last
-    /// reference.
+    /// The creation position of the `Arc` whose value it is dropping, if another thread could have
+    /// dropped the last reference.
     pub(crate) dropping: Option<SiteId>,
     /// The messages of its panics, caught ones included, each with its place and the number of
     /// operations before it.
     pub(crate) said: Vec<(String, Option<Position>, u32)>,
     /// The number of its accesses to plain cells.
     pub(crate) cell_accesses: u32,
-    /// The threads that have ended before its next operation: those that it has joined, that they
-    /// had joined, and that its parent had joined.
+    /// The threads whose end happens before its next operation: those that it has joined, and
+    /// transitively those that they and its parent had joined.
     pub(crate) joined: ThreadSet,
-    /// Its own values.
+    /// The value that its next compare-and-exchange expects, under weak memory.
+    pub(crate) expected: u64,
+    /// Its last weak exchange, if that failed spuriously, and how many times in a row it did.
+    pub(crate) spurious: Option<(WeakExchange, u32)>,
+    /// Its thread-local values.
     pub(crate) locals: Locals,
-    /// The name it was given.
+    /// The name given by the program.
     pub(crate) name: Option<String>,
 }
+
+/// A weak exchange of a thread: the address of the atomic, the expected value and the new one.
+pub(crate) type WeakExchange = (usize, u64, u64);
+
+/// How often the same weak exchange of a thread may fail spuriously in a row. A loop that retries it
+/// changes nothing meanwhile, and would have infinitely many executions; two rounds are one less
+/// than what counts as spinning.
+const MOST_SPURIOUS: u32 = 2;
 
 /// What is recorded about an access to a plain cell.
 #[derive(Clone, Copy, Debug)]
@@ -187,18 +205,24 @@ pub(crate) struct Runtime {
     pub(crate) races: RaceDetector<CellAccess>,
     /// The values of the atomics.
     pub(crate) memory: Sc,
+    /// The memory instead of that, if the check explores weak memory.
+    pub(crate) weak_memory: Option<Box<WeakMemory>>,
+    /// The number of the current step, from 1.
+    pub(crate) step: u32,
     /// Threads in the order in which they were started.
     pub(crate) order: Vec<usize>,
     /// The values of `lazy_static!` variables.
     pub(crate) statics: Statics,
     /// The entry by which other OS threads find this execution.
-    pub(crate) live: Live,
-    pub(crate) pulse: Option<Arc<Pulse>>,
+    pub(crate) live: LiveExecution,
+    pub(crate) heartbeat: Option<Arc<Heartbeat>>,
     /// The first operation, of all executions, with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
+    /// A weak exchange that was not allowed to fail spuriously once more.
+    pub(crate) steady: Option<&'static Site<'static>>,
     /// The threads that were suspended in code that blocked them, and the first of them.
     pub(crate) stuck: (ThreadSet, Option<Box<Stuck>>),
-    /// Where a thread was started.
+    /// The position at which a thread was started.
     pub(crate) spawned: Option<&'static Site<'static>>,
 }
 
@@ -211,6 +235,7 @@ impl Runtime {
         foreign_threads: Arc<ForeignThreads>,
     ) -> Runtime {
         let slots = names.slots();
+        let users = if options.allow_uncontrolled { Users::Any } else { Users::Controlled };
         Runtime {
             options,
             recording: Recording::new(names, requirements.rounds.clone()),
@@ -228,24 +253,27 @@ impl Runtime {
             notes: Notes::default(),
             met: identity::Met::default(),
             block_names: BlockNames::default(),
-            arena: Arena::new(escapes),
+            arena: Arena::new(escapes, users),
             watches: false,
             learned: false,
             stop_before: None,
             requirements,
             races: RaceDetector::default(),
             memory: Sc::default(),
+            weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
+            step: 0,
             order: vec![0],
             statics: Statics::default(),
-            live: Live::new(foreign_threads),
-            pulse: None,
+            live: LiveExecution::new(foreign_threads),
+            heartbeat: None,
             weak: None,
+            steady: None,
             stuck: (ThreadSet::EMPTY, None),
             spawned: None,
         }
     }
 
-    /// What the executions so far used, for caveats.
+    /// The features that the executions used so far, for caveats.
     pub(crate) fn used(&self) -> Used {
         let names = self.recording.names();
         let objects = names.descriptions().count();
@@ -267,22 +295,48 @@ impl Runtime {
         let mut objects =
             ops.flat_map(|(at, op)| op.objects().map(move |(_, object)| (object, at)));
         let controlled = |object: u32| self.recording.names().thread_of(object).is_none();
-        self.requirements.races
+        // Under weak memory races are always detected.
+        let uses_cells = match self.weak_memory {
+            Some(_) => self.races.variables() > 0,
+            None => self.requirements.races,
+        };
+        uses_cells
             || objects
                 .any(|(object, at)| controlled(object) && *users.entry(object).or_insert(at) != at)
     }
 
-    /// The running thread blocks in code that is not controlled, and is suspended forever.
+    /// Suspends the running thread forever, because it blocks in uncontrolled code.
     pub(crate) fn take_out(&mut self, backtrace: Backtrace) {
         let current = ThreadId::new(self.current);
         let site = self.recording.last_op(current).map(|op| site::of(op.site));
-        let thread = self.thread_name(self.current);
+        let (thread, check) = (self.thread_name(self.current), self.options.place);
         self.stuck.0.insert(current);
-        self.stuck.1.get_or_insert_with(|| Box::new(Stuck { thread, site, backtrace }));
+        self.stuck.1.get_or_insert_with(|| Box::new(Stuck { thread, site, check, backtrace }));
         self.restart = Some(RestartReason::Stuck);
     }
 
-    /// The running thread has performed its operation with a weak ordering.
+    /// Whether a weak exchange of the running thread may fail spuriously. It depends on what the
+    /// thread itself has done and seen, so it is the same in every schedule with that past.
+    pub(crate) fn may_fail_spuriously(
+        &mut self,
+        exchange: WeakExchange,
+        site: &'static Site<'static>,
+    ) -> bool {
+        let may = self.threads[self.current].spurious != Some((exchange, MOST_SPURIOUS));
+        if !may {
+            self.steady = Some(site);
+        }
+        may
+    }
+
+    /// The running thread has performed a weak exchange.
+    pub(crate) fn note_weak_exchange(&mut self, exchange: WeakExchange, failed: bool) {
+        let last = &mut self.threads[self.current].spurious;
+        let before = last.filter(|known| known.0 == exchange).map_or(0, |(_, times)| times);
+        *last = failed.then_some((exchange, before + 1));
+    }
+
+    /// Records that the running thread has performed its operation with a weak ordering.
     #[cold]
     pub(crate) fn note_weak(&mut self, order: Ordering) {
         let op = self.recording.last_op(ThreadId::new(self.current));
@@ -310,14 +364,17 @@ impl Runtime {
             thread.locals.forget();
             (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, (0, None), 0);
             thread.said.clear();
-            (thread.detached, thread.dropping) = (false, None);
+            (thread.detached, thread.dropping, thread.spurious) = (false, None, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
         }
         self.memory.clear();
+        if let Some(memory) = &mut self.weak_memory {
+            memory.clear();
+        }
         self.recording.begin();
     }
 
-    /// Forgets the values of threads that will not end: destructors must not run in states that the
+    /// Leaks the values of threads that will not end: destructors must not run in states that the
     /// program cannot reach.
     pub(crate) fn forget_values(&mut self) {
         if !self.fresh.is_empty() {
@@ -329,7 +386,8 @@ impl Runtime {
         }
     }
 
-    /// The running thread allocates memory. Null if that takes [more](Runtime::allocate).
+    /// Allocates memory for the running thread. Null if the [slow path](Runtime::allocate) is
+    /// needed.
     #[inline(always)]
     pub(crate) fn allocate_small(&mut self, layout: Layout) -> *mut u8 {
         let (slot, done, names) = (self.current, self.done, &mut self.block_names);
@@ -338,22 +396,22 @@ impl Runtime {
         })
     }
 
-    /// The running thread allocates memory.
+    /// Allocates memory for the running thread.
     pub(crate) fn allocate(&mut self, layout: Layout) -> Placement {
         let (slot, class) = (self.current, arena::class_of(layout));
         let block = self.block_names.next((layout.size(), class), (slot as u8, self.done));
         self.arena.allocate(slot, layout, block)
     }
 
-    /// The running thread frees memory. Returns how much of it is to be [poisoned](arena::poison)
-    /// then; `None` if that takes [more](Runtime::free).
+    /// Frees memory for the running thread. Returns the number of bytes to be
+    /// [poisoned](arena::poison); `None` if the [slow path](Runtime::free) is needed.
     #[inline(always)]
     pub(crate) fn free_plain(&mut self, address: usize) -> Option<usize> {
         let by = Freed { slot: self.current as u8, done: self.done };
         if self.may_reuse() { self.arena.free_plain(address, by) } else { None }
     }
 
-    /// Whether the running thread gets the memory again that it frees. Which of several threads
+    /// Whether the running thread may reuse the memory that it frees. Which of several threads
     /// drops the last reference to an `Arc` is not part of a schedule unless its counts are steps.
     /// Addresses must not depend on it.
     #[inline(always)]
@@ -361,8 +419,8 @@ impl Runtime {
         self.threads[self.current].dropping.is_none()
     }
 
-    /// The running thread frees memory of this size. Returns how much of it is to be poisoned then;
-    /// `None` if it was not allocated here.
+    /// Frees memory of this size for the running thread. Returns the number of bytes to be
+    /// poisoned; `None` if it was not allocated here.
     pub(crate) fn free(&mut self, address: usize, size: usize) -> Option<usize> {
         let by = Freed { slot: self.current as u8, done: self.done };
         let may_reuse = self.may_reuse();
@@ -413,10 +471,10 @@ impl Runtime {
         times.is_multiple_of(64)
     }
 
-    /// The running thread arrives at its next operation.
-    #[inline]
-    pub(crate) fn arrive(&mut self, mut op: Op) {
-        // Others run from here on, in a destructor of this thread if it unwinds.
+    /// The running thread arrives at its next operation, which gets to know of yields before it.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, op: &mut Op) {
+        // From here on other threads run, even if this one is unwinding and is in a destructor.
         self.note_unwinding();
         let current = self.current;
         let thread = &mut self.threads[current];
@@ -426,28 +484,26 @@ impl Runtime {
         if let Some(site) = thread.dropping {
             self.restart.get_or_insert(RestartReason::Counted(site));
         }
-        debug_assert_eq!(
-            self.done as usize,
-            self.recording.state().count(current),
-            "the running thread has performed as many operations as the recording says"
-        );
-        if let Err(divergence) = self.recording.arrive(ThreadId::new(current), op) {
-            self.differs(*divergence);
+        let (thread, done) = (ThreadId::new(current), self.done as usize);
+        if let Err(divergence) = self.recording.arrive_after(done, thread, op) {
+            self.differs(&divergence);
         }
     }
 
     #[cold]
-    fn differs(&mut self, Divergence { thread, at, recorded, found }: Divergence) {
+    fn differs(&mut self, divergence: &Divergence) {
+        let &Divergence { thread, at, recorded, found } = divergence;
         if self.learned {
-            // The addresses may be the reason, and they are the same in all executions if the
+            // Changed addresses may be the reason; they are the same in all executions after the
             // search starts over.
             self.restart.get_or_insert(RestartReason::Addresses);
             return;
         }
         let (known, now) = (site::of(recorded.site), site::of(found.site));
         let message = format!(
-            "the test is not deterministic: under the same schedule, operation {} of {} was `{}` on {} at {}:{}, and now it is `{}` on \
-             {} at {}:{}; whatever a test depends on has to be made inside it, and must not depend on time, addresses or random numbers",
+            "the test is not deterministic: under the same schedule, operation {} of {} was `{}` \
+             on {} at {}:{}, and now it is `{}` on {} at {}:{}; whatever a test depends on has to \
+             be made inside it, and must not depend on time, addresses or random numbers",
             at + 1,
             self.thread_name(thread.index()),
             recorded.verb,
@@ -481,8 +537,8 @@ impl Runtime {
     /// Passes the name of a thread to the watchdog.
     #[cold]
     fn show_name(&self, slot: usize) {
-        if let Some(pulse) = &self.pulse {
-            pulse.name(slot, &self.thread_name(slot));
+        if let Some(heartbeat) = &self.heartbeat {
+            heartbeat.name(slot, &self.thread_name(slot));
         }
     }
 

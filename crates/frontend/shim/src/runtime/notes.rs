@@ -1,15 +1,14 @@
-//! What an execution notes for a report.
+//! Data that an execution records for a report.
 
 use std::collections::BTreeMap;
 
-/// Notes for a report. Most executions are not reported and take none.
+/// Data for a report. Most executions are not narrated and record none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
-    /// What the current step did, in words, if a report wants to know.
+    /// Descriptions of the current step, if it is narrated.
     pub(crate) step: Option<Vec<String>>,
-    /// The values of objects without fields, by location, as far as they were noted.
+    /// The recorded values of objects without fields, by location.
     pub(crate) values: BTreeMap<u32, String>,
-    /// The addresses that were noted. A report shows their positions here, which are the same in
-    /// every process.
+    /// The recorded addresses. A report shows their indices, which are the same in every process.
     pub(crate) pointers: Vec<usize>,
 }

@@ -8,7 +8,7 @@ use preempt_replay::{LoopRounds, SiteId};
 use super::coroutine::suspend;
 use super::with;
 
-/// What the runs so far required.
+/// The requirements of the runs so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requirements {
     /// Places whose objects are distinguished by the order of their first uses.
@@ -42,8 +42,8 @@ pub(crate) enum RestartReason {
     Stuck,
 }
 
-/// Records that the search has to start over. The running thread goes on, so that the current run
-/// can end: a thread that never continues keeps what it holds, and that may be a lock of std.
+/// Records that the search has to start over. The running thread continues, so that the current run
+/// can end: a thread that never continues keeps what it holds, which may be a lock of std.
 #[cold]
 pub(crate) fn restart(reason: RestartReason) {
     with(|runtime| {
@@ -51,7 +51,7 @@ pub(crate) fn restart(reason: RestartReason) {
     });
 }
 
-/// Suspends the running thread forever: it would use memory that is gone.
+/// Suspends the running thread forever, because it would use freed memory.
 #[cold]
 pub(crate) fn stop_for_good() -> ! {
     loop {

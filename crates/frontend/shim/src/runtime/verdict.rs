@@ -1,25 +1,25 @@
-//! What counts as wrong at the end of a step.
+//! Failures that are detected at the end of a step.
 
 use preempt_system::{Failure, FailureKind, ThreadId, ThreadSet};
 
 use super::identity::COVERED;
 use super::{Panicked, Runtime};
 
-/// What went wrong in an execution, as far as is known.
+/// The failures of an execution so far.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     /// The first failure of the step.
     pub(crate) failure: Option<Box<Failure>>,
-    /// The panics that left the code of threads.
+    /// The panics that escaped from the code of threads.
     pub(crate) panics: Vec<Panicked>,
-    /// The threads that unwind.
+    /// The threads that are unwinding.
     pub(crate) panicking: ThreadSet,
     /// Whether a thread has used memory that was freed.
     pub(crate) used_after_free: bool,
 }
 
 impl Verdict {
-    /// Whether the test was seen not to repeat its steps.
+    /// Whether the test has turned out not to be deterministic.
     pub(crate) fn is_nondeterministic(&self) -> bool {
         self.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Nondeterminism)
     }
@@ -33,7 +33,7 @@ impl Verdict {
 }
 
 impl Runtime {
-    /// Decides about panics that have left the code of a thread.
+    /// Checks panics that have escaped from the code of a thread.
     ///
     /// A panic that the test does not inspect is an error. Whether it inspects the result of `join`
     /// cannot be observed: `let _ = t.join()` and `t.join().is_err()` drop the same payload at the
@@ -62,7 +62,7 @@ impl Runtime {
         ended(ThreadId::new(self.current)) && recording.state().started().iter().all(ended)
     }
 
-    /// What was made in the execution and outlives it.
+    /// Reports objects of the execution that outlive it.
     pub(crate) fn judge_leaks(&mut self) {
         let mut left = self.met.shared.iter().filter(|shared| shared.noun != COVERED);
         let Some(first) = left.next() else { return };
@@ -75,14 +75,14 @@ impl Runtime {
         self.fail(FailureKind::Leak, message, Some(site));
     }
 
-    /// The execution has as many steps as one may have: it should be over.
+    /// Reports an execution that has not ended within the limit of steps.
     pub(crate) fn judge_length(&mut self) {
         if self.is_over() {
             return;
         }
         let message = format!(
-            "step limit reached: an execution has not ended after {} steps. It may never end, or need more: `Check::max_steps` or \
-             PREEMPT_MAX_STEPS allows more",
+            "step limit reached: an execution has not ended after {} steps. It may never end, or \
+             need more: `Check::max_steps` or PREEMPT_MAX_STEPS allows more",
             self.options.max_steps
         );
         self.fail(FailureKind::StepLimit, message, None);
@@ -93,7 +93,7 @@ impl Runtime {
         !self.recording.state().started().iter().any(|thread| self.recording.can_step(thread))
     }
 
-    /// All panics of the execution, the first one first: a later one is often only its echo.
+    /// All panics of the execution, the first one first: later ones are often its consequences.
     fn panic_failure(&self) -> Failure {
         let describe = |panic: &Panicked| match &panic.site {
             Some(site) => {

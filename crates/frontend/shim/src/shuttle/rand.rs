@@ -1,9 +1,8 @@
-//! Random numbers for tests that want some, as shuttle has them.
+//! Random numbers for tests, like shuttle's.
 //!
-//! A test must depend on its schedule alone. So these are chosen by the check where there are few
-//! of them: each truth value, and each number of a range of at most [`FEW`], is
-//! [explored](crate::choose). Numbers of larger ranges come from a fixed sequence that every thread
-//! has, the same in every execution.
+//! A test may depend only on its schedule. So the check chooses small values: both truth values,
+//! and all numbers of a range of at most [`FEW`], are [explored](crate::choose). Numbers of larger
+//! ranges come from a fixed sequence for each thread, the same in every execution.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::AtomicU64;
@@ -11,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::runtime::{is_set, with};
 
-/// The most numbers of a range that are all explored.
+/// The largest range whose numbers are all explored.
 pub const FEW: u64 = 8;
 
 /// The generator of the running thread.
@@ -66,7 +65,7 @@ impl<T: Number> Between<T> for RangeInclusive<T> {
     }
 }
 
-/// What generators can do: the part of the crate `rand` that tests use.
+/// The part of the API of the crate `rand` that tests use.
 pub trait Rng {
     /// The next word.
     fn next_u64(&mut self) -> u64;
@@ -99,7 +98,7 @@ pub trait Rng {
         T::from_word(low.to_word().wrapping_add(drawn))
     }
 
-    /// A truth value: both, unless one is impossible.
+    /// A truth value. Both are explored, unless one is impossible.
     #[track_caller]
     fn gen_bool(&mut self, probability: f64) -> bool {
         if probability <= 0.0 || probability >= 1.0 {
@@ -123,7 +122,7 @@ impl Rng for ThreadRng {
         } else {
             (0, OUTSIDE.fetch_add(1, Relaxed))
         };
-        // SplitMix64 of both.
+        // SplitMix64 of the thread and the number of the draw.
         let mut word = (thread << 40 | nth).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

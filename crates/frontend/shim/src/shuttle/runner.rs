@@ -10,22 +10,22 @@ use crate::report::Format;
 /// What to do about long executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxSteps {
-    /// To follow them, however long they are.
+    /// Follow them, however long they are.
     None,
-    /// To fail after so many steps.
+    /// Fail after this many steps.
     FailAfter(usize),
-    /// To leave them after so many steps and go on with others.
+    /// Abandon them after this many steps and continue with others.
     ContinueAfter(usize),
 }
 
 /// Where the schedule of a failure goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailurePersistence {
-    /// Into the report, where it always is.
+    /// Only into the report, where it always is.
     None,
     /// Into the report.
     Print,
-    /// Also into a new file `schedule000.txt` of this folder, or of the present one.
+    /// Also into a new file `schedule000.txt` in this folder, or in the current one.
     File(Option<PathBuf>),
 }
 
@@ -39,9 +39,9 @@ pub struct Config {
     pub failure_persistence: FailurePersistence,
     /// What to do about long executions.
     pub max_steps: MaxSteps,
-    /// The most time: after it nothing more is explored, and that is no failure.
+    /// The time limit. Reaching it is not a failure.
     pub max_time: Option<Duration>,
-    /// Whether nothing is said while a check runs.
+    /// Whether to print nothing while a check runs.
     pub silence_warnings: bool,
 }
 
@@ -80,7 +80,7 @@ impl Default for Config {
     }
 }
 
-/// A way to search, and how.
+/// A scheduler with its configuration.
 #[derive(Debug)]
 pub struct Runner<S> {
     scheduler: S,
@@ -88,13 +88,13 @@ pub struct Runner<S> {
 }
 
 impl<S: Scheduler> Runner<S> {
-    /// Searches in this way.
+    /// Creates a runner for a scheduler.
     pub fn new(scheduler: S, config: Config) -> Runner<S> {
         Runner { scheduler, config }
     }
 
     /// Explores the schedules of `f`, and panics with the whole trace if one of them fails. Returns
-    /// how many executions there were.
+    /// the number of executions.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, f: F) -> usize {
         run(self.scheduler.check(), &self.config, &f)
@@ -111,11 +111,11 @@ fn run(checking: Checking, config: &Config, f: &(dyn Fn() + Send + Sync)) -> usi
             && let Some(token) =
                 text.split("PREEMPT_REPLAY=").nth(1).and_then(|rest| rest.split_whitespace().next())
         {
-            let told = match keep(folder.clone().unwrap_or_default(), token) {
+            let line = match keep(folder.clone().unwrap_or_default(), token) {
                 Ok(path) => format!("  kept in   {}\n", path.display()),
                 Err(why) => format!("  kept in   no file: {why}\n"),
             };
-            text += &told;
+            text += &line;
         }
         panic!("{text}");
     }
@@ -123,7 +123,7 @@ fn run(checking: Checking, config: &Config, f: &(dyn Fn() + Send + Sync)) -> usi
     explored.outcome.executions().map_or(0, |executions| executions as usize)
 }
 
-/// Writes a token to a file that is new.
+/// Writes a token to a new file.
 fn keep(folder: PathBuf, token: &str) -> std::io::Result<PathBuf> {
     use std::io::Write as _;
     for nth in 0.. {
@@ -134,10 +134,10 @@ fn keep(folder: PathBuf, token: &str) -> std::io::Result<PathBuf> {
             Err(why) => return Err(why),
         }
     }
-    unreachable!("some number is free")
+    unreachable!("some file name is unused")
 }
 
-/// Several ways to search, one after the other.
+/// Several schedulers, run one after the other.
 #[derive(Debug)]
 pub struct PortfolioRunner {
     stop_on_first_failure: bool,
@@ -146,18 +146,18 @@ pub struct PortfolioRunner {
 }
 
 impl PortfolioRunner {
-    /// No way yet.
+    /// An empty portfolio.
     pub fn new(stop_on_first_failure: bool, config: Config) -> PortfolioRunner {
         PortfolioRunner { stop_on_first_failure, config, checks: Vec::new() }
     }
 
-    /// One more.
+    /// Adds a scheduler.
     pub fn add(&mut self, scheduler: impl Scheduler) {
         self.checks.push(scheduler.check());
     }
 
-    /// Explores the schedules of `f` in all ways, and panics with the trace of the first failure:
-    /// at once, or after all ways were tried.
+    /// Explores the schedules of `f` with all schedulers, and panics with the trace of the first
+    /// failure: at once, or after all schedulers have run.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, f: F) {
         let mut failed = None;

@@ -1,4 +1,4 @@
-//! shuttle's schedulers: each is a way to search, for [`Runner`](crate::Runner).
+//! shuttle's schedulers: each is a strategy for a [`Runner`](crate::Runner).
 
 use std::path::Path;
 
@@ -6,19 +6,19 @@ use preempt_explore::Order;
 
 use crate::check::Check;
 
-/// A way to search. Unlike shuttle's it cannot be implemented elsewhere: strategies that choose
-/// steps one by one cannot leave out what need not be explored.
+/// A search strategy. Unlike shuttle's, this trait cannot be implemented by users: a strategy that
+/// chooses steps one by one cannot skip equivalent executions.
 pub trait Scheduler: sealed::Sealed {}
 
 pub(crate) mod sealed {
-    /// Says how to check.
+    /// The settings of a check.
     pub trait Sealed {
         #[doc(hidden)]
         fn check(&self) -> super::Checking;
     }
 }
 
-/// A check, and whether a limit of executions is what was asked for.
+/// The check that a scheduler stands for.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Checking(pub(crate) Check);
@@ -48,7 +48,7 @@ scheduler!(
     PctScheduler
 );
 scheduler!(
-    /// Random schedules, each interleaving as likely as any other where nothing blocks.
+    /// Random schedules; where nothing blocks, all interleavings are equally likely.
     UrwRandomScheduler
 );
 scheduler!(
@@ -61,24 +61,24 @@ scheduler!(
 );
 
 impl RandomScheduler {
-    /// So many.
+    /// Draws `iterations` schedules.
     pub fn new(iterations: usize) -> RandomScheduler {
         RandomScheduler::new_from_seed(0, iterations)
     }
 
-    /// So many from a seed.
+    /// Draws `iterations` schedules, with a seed.
     pub fn new_from_seed(seed: u64, iterations: usize) -> RandomScheduler {
         RandomScheduler(Check::new().order(Order::Random).seed(seed).runs(iterations as u64))
     }
 }
 
 impl PctScheduler {
-    /// So many, in which priorities change `depth` - 1 times.
+    /// Draws `iterations` schedules, in which priorities change `depth` - 1 times.
     pub fn new(depth: usize, iterations: usize) -> PctScheduler {
         PctScheduler::new_from_seed(0, depth, iterations)
     }
 
-    /// So many from a seed.
+    /// Draws `iterations` schedules, with a seed.
     pub fn new_from_seed(seed: u64, depth: usize, iterations: usize) -> PctScheduler {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         PctScheduler(Check::new().order(Order::Pct { depth }).seed(seed).runs(iterations as u64))
@@ -86,23 +86,23 @@ impl PctScheduler {
 }
 
 impl UrwRandomScheduler {
-    /// So many.
+    /// Draws `iterations` schedules.
     pub fn new(iterations: usize) -> UrwRandomScheduler {
         UrwRandomScheduler::new_from_seed(0, iterations)
     }
 
-    /// So many from a seed.
+    /// Draws `iterations` schedules, with a seed.
     pub fn new_from_seed(seed: u64, iterations: usize) -> UrwRandomScheduler {
         UrwRandomScheduler(Check::new().order(Order::Urw).seed(seed).runs(iterations as u64))
     }
 }
 
-/// Whether a test may draw [random numbers](crate::rand): here it always may, since they are
-/// explored or the same in every execution.
+/// `allow_random_data` has no effect: a test may always draw [random numbers](crate::rand), since
+/// they are explored or the same in every execution.
 type AllowRandomData = bool;
 
 impl DfsScheduler {
-    /// All, or so many of them.
+    /// Explores all schedules, or at most `max_iterations`.
     pub fn new(max_iterations: Option<usize>, _allow_random_data: AllowRandomData) -> DfsScheduler {
         let check = Check::new().unbounded();
         DfsScheduler(match max_iterations {
@@ -113,12 +113,12 @@ impl DfsScheduler {
 }
 
 impl ReplayScheduler {
-    /// That of this token.
+    /// Replays the schedule of a token.
     pub fn new_from_encoded(token: &str) -> ReplayScheduler {
         ReplayScheduler(Check::new().replay(token))
     }
 
-    /// That of the token in a file.
+    /// Replays the schedule of the token in a file.
     #[track_caller]
     pub fn new_from_file(path: impl AsRef<Path>) -> ReplayScheduler {
         ReplayScheduler::new_from_encoded(&super::read(path.as_ref()))

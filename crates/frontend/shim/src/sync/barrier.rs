@@ -20,7 +20,7 @@ pub struct Barrier {
 pub struct BarrierWaitResult(bool);
 
 impl BarrierWaitResult {
-    /// Whether this thread was the one that completed the parties.
+    /// Whether this thread was the last to arrive.
     pub fn is_leader(&self) -> bool {
         self.0
     }
@@ -33,7 +33,7 @@ impl Barrier {
         Barrier { identity: Identity::new(), parties: n as u32, real: std::sync::Barrier::new(n) }
     }
 
-    /// Waits until all have come.
+    /// Waits until all threads have arrived.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         if !self.identity.inside() {

@@ -28,7 +28,7 @@ pub struct Condvar {
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the time was over.
+    /// Whether the wait timed out.
     pub fn timed_out(&self) -> bool {
         self.0
     }
@@ -61,7 +61,7 @@ impl Condvar {
         mutex.guard(real, site)
     }
 
-    /// The same until `condition` is false.
+    /// Waits until `condition` is false.
     #[track_caller]
     pub fn wait_while<'a, T, F>(
         &self,
@@ -77,7 +77,7 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// The same for at most this time. Inside a check the time may be over at any moment.
+    /// Waits for at most `timeout`. Inside a check the timeout may fire at any time.
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -89,7 +89,7 @@ impl Condvar {
             self.wait_inside(guard, Timeout::Some, site)
         } else {
             let (mutex, real) = guard.into_parts();
-            let real = real.expect("a guard from outside has the real one");
+            let real = real.expect("a guard from outside of checks has std's guard");
             let (real, result) = self
                 .real
                 .wait_timeout(real, time)
@@ -102,7 +102,7 @@ impl Condvar {
         }
     }
 
-    /// The same until `condition` is false, for at most this time.
+    /// Waits until `condition` is false, for at most `timeout`.
     #[track_caller]
     pub fn wait_timeout_while<'a, T, F>(
         &self,
@@ -124,7 +124,7 @@ impl Condvar {
         Ok((guard, WaitTimeoutResult(false)))
     }
 
-    /// Ends the wait of one thread, if any waits.
+    /// Wakes one waiting thread, if there is any.
     #[track_caller]
     pub fn notify_one(&self) {
         if !self.identity.inside() {
@@ -141,7 +141,7 @@ impl Condvar {
         tell(|| "notify_one()".into());
     }
 
-    /// Ends the waits of all threads.
+    /// Wakes all waiting threads.
     #[track_caller]
     pub fn notify_all(&self) {
         if !self.identity.inside() {

@@ -1,5 +1,4 @@
-//! What a mutex and a reader-writer lock have in common: a value behind a lock, and the guards that
-//! reach it.
+//! The common part of mutexes and reader-writer locks: a value behind a lock, and its guards.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -14,7 +13,7 @@ use crate::runtime::identity::Identity;
 use crate::runtime::{act, changes, inside, is_set, tell, with};
 use crate::thread::panicking;
 
-/// A lock of std, and what its mirror is.
+/// A lock of std, with the kind and the name of its mirror.
 pub(super) trait Lock {
     const KIND: Kind;
     const NOUN: &'static str;
@@ -32,9 +31,8 @@ impl Lock for std::sync::RwLock<()> {
 
 /// A value behind a lock. `L` is the lock of std that excludes other threads outside a check.
 ///
-/// Inside a check nothing excludes them but the search, which performs a lock only where it is
-/// possible: the value is reached through [`Held`]s alone, and these exist only where std's guards
-/// would.
+/// Inside a check the search excludes them: it performs a lock only where it is possible. The value
+/// is accessed only through a [`Held`], which exists only where std's guard would.
 pub(super) struct Guarded<L, T: ?Sized> {
     identity: Identity,
     real: L,
@@ -47,7 +45,7 @@ impl<L, T: ?Sized> UnwindSafe for Guarded<L, T> {}
 impl<L, T: ?Sized> RefUnwindSafe for Guarded<L, T> {}
 
 impl<L: Lock, T> Guarded<L, T> {
-    /// A value behind a lock that is free.
+    /// Creates an unlocked lock around a value.
     #[track_caller]
     pub(super) const fn new(real: L, value: T) -> Guarded<L, T> {
         Guarded {
@@ -89,7 +87,7 @@ impl<L: Lock, T: ?Sized> Guarded<L, T> {
         self.identity.locate(Some(L::KIND), L::NOUN, site)
     }
 
-    /// Locks, and waits for that as long as necessary; `real` does the same with std's lock.
+    /// Locks, and waits as long as necessary; `real` does the same with std's lock.
     #[inline]
     #[track_caller]
     pub(super) fn lock<'a, G>(
@@ -191,12 +189,12 @@ impl<L: Lock, G, T: ?Sized> Held<'_, L, G, T> {
     /// The value.
     #[inline]
     pub(super) fn value(&self) -> &T {
-        // SAFETY: whoever holds a lock may read its value: an exclusive holder is the only one, and
-        // as long as there is a shared one there is none that writes.
+        // SAFETY: the holder of a lock may read its value: an exclusive holder is the only one, and
+        // while there is a shared holder there is no writer.
         unsafe { &*self.lock.value.get() }
     }
 
-    /// The value of a lock that is held exclusively, to be changed.
+    /// A mutable reference to the value of a lock that is held exclusively.
     ///
     /// # Safety
     ///
@@ -204,11 +202,11 @@ impl<L: Lock, G, T: ?Sized> Held<'_, L, G, T> {
     #[inline]
     pub(super) unsafe fn value_mut(&mut self) -> &mut T {
         changes();
-        // SAFETY: the holder is the only one, and the reference to it is exclusive.
+        // SAFETY: there is no other holder, and `self` is borrowed exclusively.
         unsafe { self.value_unchanged() }
     }
 
-    /// The same, without counting as a change.
+    /// Like [`Held::value_mut`], but does not count as a change.
     ///
     /// # Safety
     ///
@@ -224,8 +222,7 @@ fn poison<T>(poisoned: bool, value: T) -> LockResult<T> {
     if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
 }
 
-/// What all guards have, given a guard with a field `held`: it reads, it is shown, and it may be
-/// shared if its value may.
+/// Implements the traits that all guards have, for a guard with a field `held`.
 macro_rules! guard {
     ($name:ident) => {
         // SAFETY: a shared guard gives shared references to the value.
@@ -253,7 +250,8 @@ macro_rules! guard {
     };
 }
 
-/// What both locks have besides their ways to lock, given the way that `Debug` tries.
+/// Defines the methods that both locks have apart from locking, given the lock attempt that `Debug`
+/// makes.
 macro_rules! lock {
     ($name:ident, $text:literal, $try:ident) => {
         impl<T: ?Sized> $name<T> {
@@ -262,7 +260,7 @@ macro_rules! lock {
                 self.guarded.is_poisoned()
             }
 
-            /// Resets whether a thread has panicked.
+            /// Clears the poisoned state.
             pub fn clear_poison(&self) {
                 self.guarded.clear_poison();
             }
@@ -281,7 +279,7 @@ macro_rules! lock {
         }
 
         impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $name<T> {
-            /// Like std's it tries to lock: inside a check that is a step.
+            /// Like std's, this tries to lock; inside a check that is a step.
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let mut shown = f.debug_struct($text);
                 match self.$try() {

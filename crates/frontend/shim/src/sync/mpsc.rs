@@ -1,5 +1,5 @@
-//! Mirrors of [`std::sync::mpsc`]: a queue behind a [`Mutex`] and two condition variables, so that
-//! what can happen to it is what can happen to those.
+//! Mirrors of [`std::sync::mpsc`]: a queue behind a [`Mutex`] and two condition variables, whose
+//! schedules are those of the channel.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +11,7 @@ pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, 
 
 struct Queue<T> {
     values: VecDeque<T>,
-    /// How many it may hold; `None`: any number.
+    /// The capacity; `None` if it is unlimited.
     capacity: Option<usize>,
     senders: usize,
     has_receiver: bool,
@@ -22,9 +22,9 @@ struct Queue<T> {
 
 struct Channel<T> {
     queue: Mutex<Queue<T>>,
-    /// There is a value, or no sender any more.
+    /// Notified when there is a value, or no sender is left.
     filled: Condvar,
-    /// There is room, or no receiver any more.
+    /// Notified when there is room, or no receiver is left.
     emptied: Condvar,
 }
 
@@ -109,7 +109,7 @@ impl<T> Channel<T> {
                 let value = queue
                     .values
                     .pop_back()
-                    .expect("a value that nobody took is still there, and is the only one");
+                    .expect("a value that was not received is the only one in the queue");
                 return Err(SendError(value));
             }
             queue = self.emptied.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ impl<T> Channel<T> {
         Ok(())
     }
 
-    /// Takes a value out, if there is one.
+    /// Removes a value from the queue, if there is one.
     #[track_caller]
     fn take(&self, queue: &mut MutexGuard<'_, Queue<T>>) -> Option<T> {
         if queue.values.is_empty() {
@@ -142,7 +142,7 @@ impl<T> Channel<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends a value. `Err` if all receivers are gone.
+    /// Sends a value. `Err` if all receivers were dropped.
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         self.0.send(value)
@@ -150,14 +150,14 @@ impl<T> Sender<T> {
 }
 
 impl<T> SyncSender<T> {
-    /// Puts a value in; waits until there is room.
+    /// Sends a value; waits until there is room.
     #[track_caller]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         self.0.send(value)
     }
 
-    /// Puts a value in if there is room. On a channel without capacity it is taken to be full:
-    /// whether somebody waits to receive at this very moment is not known.
+    /// Sends a value if there is room. A channel without capacity counts as full, because it is not
+    /// known whether a receiver is waiting.
     #[track_caller]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let queue = self.0.lock();
@@ -173,7 +173,8 @@ impl<T> SyncSender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Takes a value out; waits until there is one. `Err` if there will never be one.
+    /// Receives a value; waits until there is one. `Err` if the channel is empty and all senders
+    /// were dropped.
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
         let mut queue = self.0.lock();
@@ -188,7 +189,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes a value out if there is one.
+    /// Receives a value if there is one.
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let mut queue = self.0.lock();
@@ -199,8 +200,8 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes a value out; waits for at most this time. Inside a check the time may be over at any
-    /// moment.
+    /// Receives a value; waits for at most `timeout`. Inside a check the timeout may fire at any
+    /// time.
     #[track_caller]
     pub fn recv_timeout(&self, time: Duration) -> Result<T, RecvTimeoutError> {
         let mut queue = self.0.lock();
@@ -220,18 +221,18 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// All values until there will be none.
+    /// An iterator over the values until all senders were dropped.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter(self)
     }
 
-    /// The values that are there.
+    /// An iterator over the values that are in the channel.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter(self)
     }
 }
 
-/// The values of a receiver until there will be none.
+/// Iterates over the values of a receiver until all senders were dropped.
 #[derive(Debug)]
 pub struct Iter<'a, T>(&'a Receiver<T>);
 
@@ -244,7 +245,7 @@ impl<T> Iterator for Iter<'_, T> {
     }
 }
 
-/// The values of a receiver that are there.
+/// Iterates over the values that are in the channel.
 #[derive(Debug)]
 pub struct TryIter<'a, T>(&'a Receiver<T>);
 
@@ -266,7 +267,7 @@ impl<'a, T> IntoIterator for &'a Receiver<T> {
     }
 }
 
-/// The values of a receiver until there will be none.
+/// Iterates over the values of a receiver until all senders were dropped.
 #[derive(Debug)]
 pub struct IntoIter<T>(Receiver<T>);
 

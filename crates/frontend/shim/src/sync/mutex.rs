@@ -35,7 +35,7 @@ guarded::lock!(Mutex, "Mutex", try_lock);
 guarded::guard!(MutexGuard);
 
 impl<T> Mutex<T> {
-    /// A mutex that is free.
+    /// Creates an unlocked mutex.
     #[track_caller]
     pub const fn new(value: T) -> Mutex<T> {
         Mutex { guarded: Guarded::new(Real::new(()), value) }
@@ -66,19 +66,19 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         (Locked(guard.held.lock), guard.held.real.take())
     }
 
-    /// Whether a check has locked the mutex, and not std.
+    /// Whether the mutex was locked inside a check.
     pub(super) fn is_inside(&self) -> bool {
         self.held.real.is_none()
     }
 
-    /// The value, without counting as a change of it.
+    /// A mutable reference to the value that does not count as a change.
     pub(super) fn value_mut(&mut self) -> &mut T {
         // SAFETY: a mutex is held exclusively.
         unsafe { self.held.value_unchanged() }
     }
 }
 
-/// A mutex whose guard was taken apart for a wait.
+/// A mutex whose guard was released for a wait.
 pub(super) struct Locked<'a, T: ?Sized>(&'a Guarded<Real, T>);
 
 impl<'a, T: ?Sized> Locked<'a, T> {
@@ -87,7 +87,7 @@ impl<'a, T: ?Sized> Locked<'a, T> {
         self.0.locate(site)
     }
 
-    /// The guard of the thread that has the mutex again.
+    /// The guard of the thread that has locked the mutex again.
     pub(super) fn guard(
         self,
         real: Option<RealGuard<'a>>,

@@ -9,23 +9,23 @@ use preempt_system::{Action, Kind};
 use crate::runtime::identity::Identity;
 use crate::runtime::{act, is_set, op, point, tell};
 
-/// Lets a thread wait for a notification. One that comes before the wait is kept, and several are
-/// kept as one: as loom's.
+/// Lets a thread wait for a notification. A notification before the wait is kept; several are kept
+/// as one, as in loom.
 #[derive(Debug)]
 pub struct Notify {
     identity: Identity,
-    /// Outside a check.
+    /// The notification outside a check.
     notified: (Mutex<bool>, Condvar),
 }
 
 impl Notify {
-    /// Without a notification.
+    /// Creates it without a notification.
     #[track_caller]
     pub const fn new() -> Notify {
         Notify { identity: Identity::new(), notified: (Mutex::new(false), Condvar::new()) }
     }
 
-    /// Notifies the thread that waits, or that will wait next.
+    /// Notifies the waiting thread, or the next one that waits.
     #[track_caller]
     pub fn notify(&self) {
         if self.identity.inside() {
@@ -36,7 +36,7 @@ impl Notify {
         self.notified.1.notify_one();
     }
 
-    /// Waits for a notification, and uses it up.
+    /// Waits for a notification and consumes it.
     #[track_caller]
     pub fn wait(&self) {
         if self.identity.inside() {

@@ -26,7 +26,7 @@ impl OnceState {
     }
 }
 
-/// Says that an attempt panicked, unless it is told otherwise.
+/// Marks an attempt as panicked when it is dropped, unless it has completed.
 struct Attempt<'a>(&'a Once);
 
 impl Drop for Attempt<'_> {
@@ -36,13 +36,13 @@ impl Drop for Attempt<'_> {
 }
 
 impl Once {
-    /// Nothing has been done yet.
+    /// Creates a `Once` that has not run.
     #[track_caller]
     pub const fn new() -> Once {
         Once { stage: AtomicU8::new(INCOMPLETE), running: Mutex::new(()) }
     }
 
-    /// Calls `f` unless that was done before; waits while another thread does.
+    /// Calls `f` unless a call has completed before; waits while another thread is calling.
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
         self.call(|state| {
@@ -51,26 +51,26 @@ impl Once {
         });
     }
 
-    /// The same, also after an attempt that panicked.
+    /// Like [`Once::call_once`], but also after an attempt that panicked.
     #[track_caller]
     pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
         self.call(f);
     }
 
-    /// Whether it was done.
+    /// Whether a call has completed.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
         self.stage.load(Ordering::Acquire) == COMPLETE
     }
 
-    /// Waits until it was done. Panics if an attempt panicked.
+    /// Waits until a call has completed. Panics if an attempt panicked.
     #[track_caller]
     pub fn wait(&self) {
         let poisoned = self.wait_for(|stage| stage != INCOMPLETE) == POISONED;
         assert!(!poisoned, "Once instance has previously been poisoned");
     }
 
-    /// Waits until it was done, also after an attempt that panicked.
+    /// Waits until a call has completed, even if an attempt panicked.
     #[track_caller]
     pub fn wait_force(&self) {
         self.wait_for(|stage| stage == COMPLETE);
@@ -92,7 +92,7 @@ impl Once {
         if self.is_completed() {
             return;
         }
-        // Another attempt may have panicked: that is told by the stage.
+        // Another attempt may have panicked; the stage says so.
         let _running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let stage = self.stage.load(Ordering::Acquire);
         if stage != COMPLETE {

@@ -13,12 +13,12 @@ pub struct OnceLock<T> {
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written once, by the one whom `once` lets, and read only after that is
+// SAFETY: the value is written once, by the thread that `once` admits, and read only after that is
 // complete.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
-    /// Without a value.
+    /// Creates it without a value.
     #[track_caller]
     pub const fn new() -> OnceLock<T> {
         OnceLock { once: Once::new(), value: UnsafeCell::new(None) }
@@ -30,7 +30,7 @@ impl<T> OnceLock<T> {
         if self.once.is_completed() { self.read() } else { None }
     }
 
-    /// The value, if this is the only reference.
+    /// A mutable reference to the value, if there is one.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut().as_mut()
     }
@@ -42,7 +42,7 @@ impl<T> OnceLock<T> {
         self.read().expect("it was initialised")
     }
 
-    /// Gives it a value, unless it has one.
+    /// Sets the value, unless there is one.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
@@ -50,13 +50,13 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value, which `f` makes if there is none.
+    /// The value, which `f` computes if there is none.
     #[track_caller]
     pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
-        // A panic in an earlier attempt leaves it without a value, as std's.
+        // A panic in an earlier attempt leaves it without a value, as in std.
         self.once.call_once_force(|_| {
             let value = f();
-            // SAFETY: no other thread is here, and none reads before this is complete.
+            // SAFETY: `once` admits one thread, and no thread reads before this is complete.
             unsafe { *self.value.get() = Some(value) };
         });
         self.read().expect("it was initialised")
@@ -67,7 +67,7 @@ impl<T> OnceLock<T> {
         self.value.into_inner()
     }
 
-    /// The value, if there is one, leaving none.
+    /// Takes the value out, if there is one.
     #[track_caller]
     pub fn take(&mut self) -> Option<T> {
         std::mem::take(self).into_inner()
@@ -90,7 +90,7 @@ impl<T> From<T> for OnceLock<T> {
     #[track_caller]
     fn from(value: T) -> OnceLock<T> {
         let lock = OnceLock::new();
-        let Ok(()) = lock.set(value) else { unreachable!("a new one has no value") };
+        let Ok(()) = lock.set(value) else { unreachable!("a new `OnceLock` has no value") };
         lock
     }
 }
@@ -129,40 +129,40 @@ pub struct LazyLock<T, F = fn() -> T> {
     init: UnsafeCell<Option<F>>,
 }
 
-// SAFETY: `init` is taken out once, by the one whom `lock` lets.
+// SAFETY: `init` is taken out once, by the thread that `lock` admits.
 unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// A value that `f` will make.
+    /// Creates it; `f` computes the value at the first use.
     #[track_caller]
     pub const fn new(f: F) -> LazyLock<T, F> {
         LazyLock { lock: OnceLock::new(), init: UnsafeCell::new(Some(f)) }
     }
 
-    /// The value, which is made now if it was not before.
+    /// The value, which is computed at the first use.
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
         this.lock.get_or_init(|| {
-            // SAFETY: no other thread is here.
+            // SAFETY: `lock` admits one thread.
             let init = unsafe { (*this.init.get()).take() };
             init.expect("LazyLock instance has previously been poisoned")()
         })
     }
 
-    /// The value, through the only reference; it is made now if it was not before.
+    /// A mutable reference to the value, which is computed at the first use.
     #[track_caller]
     pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
         LazyLock::force(this);
-        this.lock.get_mut().expect("it was made")
+        this.lock.get_mut().expect("the value was just computed")
     }
 
-    /// The value, if it was made.
+    /// The value, if it was computed.
     #[track_caller]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
         this.lock.get()
     }
 
-    /// The value if it was made, through the only reference.
+    /// A mutable reference to the value, if it was computed.
     pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
         this.lock.get_mut()
     }

@@ -1,9 +1,10 @@
 //! A mirror of [`std::sync::RwLock`].
 //!
-//! No thread has priority: any that can take the lock may, so that std's behaviour on one platform,
-//! which may prefer writers or readers, is one of the schedules. std does not say whether a thread
-//! that reads may start to read again: where writers have priority it deadlocks as soon as one
-//! waits. Inside a check it always waits for itself, so that such code is found on every platform.
+//! No thread has priority: any thread that can take the lock may, so the behaviour of std on a
+//! platform, which may prefer writers or readers, is one of the schedules. std does not specify
+//! whether a reader may lock for reading again: where writers have priority, it deadlocks as soon
+//! as a writer waits. Inside a check a second read lock always waits for itself, so such code is
+//! found on every platform.
 
 use std::ops::DerefMut;
 use std::panic::Location as Site;
@@ -46,7 +47,7 @@ guarded::guard!(RwLockReadGuard);
 guarded::guard!(RwLockWriteGuard);
 
 impl<T> RwLock<T> {
-    /// A lock that is free.
+    /// Creates an unlocked lock.
     #[track_caller]
     pub const fn new(value: T) -> RwLock<T> {
         RwLock { guarded: Guarded::new(Real::new(()), value) }

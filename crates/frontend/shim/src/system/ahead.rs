@@ -1,19 +1,18 @@
-//! Whether a loop ends by itself: the thread that seems to spin goes on alone before it is held
-//! back.
+//! Look-ahead in loops: before a thread that seems to spin is held back, it runs alone, to see
+//! whether its loop ends by itself.
 //!
-//! There are three answers. The thread leaves the loop: the search starts over and lets the loop go
-//! round as often. The thread comes back to a state that it was in ([`repeats`](super::repeats)):
-//! it spins, and as long as no other thread changes what it reads, going round again is a no-op.
-//! Neither happens within [`LOOKAHEAD`](spin::LOOKAHEAD) rounds: the loop may still end later, as
-//! one that counts its rounds to a thousand does. Then the thread is held back as well, since
-//! following every such loop to its end could take forever. The search records what it relies on:
-//! that the yield in the loop lets others run ([`Assumption::FairYield`]), or, if there is none,
-//! that the loop does not end by itself ([`Assumption::Endless`]); then it does not claim to be
-//! complete.
+//! There are three results. The thread leaves the loop: the search starts over and allows the loop
+//! that many rounds. The thread returns to an earlier state ([`repeats`](super::repeats)): it
+//! spins, and as long as no other thread changes what it reads, another round is a no-op. Neither
+//! happens within [`LOOKAHEAD`](spin::LOOKAHEAD) rounds: the loop may still end later, for example
+//! one that counts to a thousand. Then the thread is held back as well, since following every such
+//! loop to its end could take forever. The search records what it relies on: that the yield in the
+//! loop lets others run ([`Assumption::FairYield`]), or, if there is none, that the loop does not
+//! end by itself ([`Assumption::Endless`]); then it does not claim to be complete.
 //!
-//! Before, the third answer was taken for the second one. A loop of 150 reads was held back while
-//! others could move, so no schedule was explored in which it ends before they do, and the search
-//! claimed to be complete.
+//! An earlier version treated the third result like the second one. A loop of 150 reads was held
+//! back while others could move, so no schedule was explored in which it ends before they do, and
+//! the search claimed to be complete.
 
 use std::collections::HashSet;
 
@@ -25,26 +24,26 @@ use crate::program::Assumption;
 use crate::runtime::restart::RestartReason;
 use crate::runtime::site;
 
-/// The most loops that are remembered to have no end of their own.
+/// The most loops for which the result is remembered.
 const REMEMBERED: usize = 1 << 14;
 
-/// Whether the state is compared after `rounds` rounds. Most loops repeat themselves at once, some
-/// after a back-off has grown to its limit, and those that count their rounds never do. So a few
-/// rounds in a row are compared, again and again with longer pauses in between.
+/// Whether the state is compared after `rounds` rounds. Most loops repeat at once, some after a
+/// back-off has grown to its limit, and those that count their rounds never do. So a few
+/// consecutive rounds are compared, with longer and longer pauses in between.
 fn is_compared(rounds: usize) -> bool {
     let pause = (rounds / 4).checked_ilog2().map_or(0, |power| 4 << power);
     rounds - pause < 4
 }
 
 impl Execution<'_> {
-    /// Lets a thread that is held back go on alone, to see whether its loop ends by itself. Then
-    /// the search has to start over. What the thread did is forgotten otherwise, and the execution
-    /// is not live any more. Once is enough for a thread with this past.
+    /// Lets a thread that is held back run alone, to see whether its loop ends by itself. If it
+    /// does, the search has to start over. Otherwise the thread's steps are discarded, and the
+    /// execution is no longer live. Done once for a thread with this history.
     #[cold]
     pub(super) fn look_ahead(&mut self, thread: ThreadId) -> Result<(), RestartReason> {
         let recording = &self.read().recording;
         let outcomes = recording.history(thread).outcomes();
-        // If others have already changed what it looks at, that may be why it leaves the loop.
+        // If others have changed what it reads, it may leave the loop for that reason.
         if recording.ask(thread).status != Status::Spinning {
             return Ok(());
         }
@@ -52,7 +51,7 @@ impl Execution<'_> {
         let Outcome { round, fair, .. } = outcomes[at - 1];
         let round = usize::from(round);
         if fair && recording.is_changed_idly(thread, round, &self.path) {
-            // So it may leave the loop because of others, and not by itself. It waits for its turn
+            // So it may leave the loop because of others, and not by itself. It is held back
             // nevertheless.
             self.rely_on_yield(thread);
             return Ok(());
@@ -102,12 +101,12 @@ impl Execution<'_> {
     pub(super) fn rely_on_yield(&self, thread: ThreadId) {
         let ops = self.read().recording.history(thread).ops();
         let yields = ops.iter().rev().find_map(|op| op.yielded);
-        let site = site::of(yields.expect("a thread that yields has a place where"));
+        let site = site::of(yields.expect("a thread that yields has a yield in its history"));
         self.program.assumptions.add(Assumption::FairYield(site));
     }
 
-    /// The same, once it is known that this has to be found out. A thread that comes to wait for
-    /// others in its loop does not leave it alone either.
+    /// Like [`look_ahead`](Execution::look_ahead), without the checks for whether it is necessary.
+    /// A thread that blocks in its loop does not leave it alone either.
     fn follow_loop(
         &mut self,
         thread: ThreadId,
@@ -119,10 +118,10 @@ impl Execution<'_> {
         let (state, telling) = (runtime.recording.state().clone(), runtime.notes.step.take());
         let at = state.count(slot);
         let place = runtime.recording.history(thread).ops()[at - 1].site;
-        // How often it came to a yield again, and when it did last.
+        // The number of times that it has reached a yield again, and the last time.
         let (mut rounds, mut came) = (0, at);
         let (mut states, mut repeats) = (HashSet::new(), false);
-        // From its next suspension on the thread notes its registers.
+        // From its next suspension on, the thread's registers are recorded.
         runtime.watches = true;
         for ahead in 1..=spin::LOOKAHEAD * round {
             let recording = &self.read().recording;
@@ -151,7 +150,7 @@ impl Execution<'_> {
                 }
                 (Status::Ended, _) => false,
                 // It waits in the loop, for a change of an object that it used in its last round:
-                // that change lets it go on anyway.
+                // that change lets it continue anyway.
                 _ if is_in_loop => {
                     repeats = true;
                     break;

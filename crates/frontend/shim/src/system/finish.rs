@@ -1,17 +1,17 @@
-//! The rest of an execution that the search abandons.
+//! Finishes executions that the search abandons.
 //!
-//! A search abandons an execution when all that could follow is covered, when a limit or an error
-//! ends it, and when it has to start over with more room. The closure is started again then, and
-//! what is on the stacks of its threads must be gone before. It must not be *unwound*: user code
+//! A search abandons an execution when everything that could follow is covered, when a limit or an
+//! error ends it, and when it has to start over with more room. The closure is then started again,
+//! and before that the stacks of its threads must be released. It must not be *unwound*: user code
 //! would run destructors in states that the program can never reach, in which `unreachable!()`
 //! fires and a `catch_unwind` of the program catches the unwinding.
 //!
-//! So the threads run to their ends instead, by the rules of the program, as a search would let
-//! them that prefers not to preempt: whatever the program shows to others meanwhile, such an
-//! execution is within every bound within which its beginning is. The search does not look at it.
-//! What cannot end (threads that wait for each other, that spin, that wait for a slot)
-//! loses its stack without running anything: as in a real deadlock, what these threads own is never
-//! dropped. Their memory stays allocated: parts of it may have been handed to code outside.
+//! Instead the threads run to their ends by the rules of the program, without further preemptions:
+//! so whatever the program does meanwhile is also done by an execution within the same bound. The
+//! search ignores the results. Threads that cannot end (because they wait for each other, spin, or
+//! wait for a slot) lose their stacks without running anything: as in a real deadlock, what these
+//! threads own is never dropped. Their memory is released when nothing refers to it any more: parts
+//! of it may have been handed to code outside (`runtime/arena/reclaim.rs`).
 
 use preempt_replay::Mode;
 use preempt_system::{Choice, Status, ThreadId};
@@ -20,9 +20,9 @@ use super::{Execution, Phase};
 use crate::runtime::coroutine;
 use crate::runtime::restart::RestartReason;
 
-/// The least number of steps for which an abandoned execution goes on. Where executions do not end
-/// within the number of steps that is tried, that number is halved until it is this one: a test
-/// that never ends costs little more than what the search looks at.
+/// The minimum number of steps for which an abandoned execution is continued. The number is halved,
+/// down to this minimum, whenever an execution does not end within it: so a test that never ends
+/// costs little more than its search.
 const LEAST: usize = 64;
 
 /// The number of steps in a row for which only spinning threads step.
@@ -32,7 +32,10 @@ impl Execution<'_> {
     /// Abandons the present execution: lets its threads run to their ends and drops the stacks of
     /// those that cannot.
     pub(super) fn abandon(&mut self) {
+        // Before the rest runs, which may wait for the thread that was taken out, and never end.
+        self.report_stuck();
         self.finish();
+        self.report_stuck();
         let complete = !self.read().coroutines.has_suspended();
         coroutine::discard(self.runtime);
         let learned = self.runtime().arena.end(complete);
@@ -40,16 +43,23 @@ impl Execution<'_> {
             self.runtime().learned = true;
             self.program.learn(learned);
         }
-        // What this needed is for executions to say that the search looks at.
+        // Needs that arose here are ignored: they are reported by executions of the search.
         let runtime = self.runtime();
         (runtime.restart, runtime.verdict.failure) = (None, None);
+    }
+
+    /// Reports that a thread was taken out of code that blocked it, if one was.
+    pub(super) fn report_stuck(&mut self) {
+        if let Some(stuck) = self.runtime().stuck.1.take() {
+            self.program.report_stuck(&stuck);
+        }
     }
 
     fn finish(&mut self) {
         let runtime = self.runtime();
         runtime.notes.step = None;
         let differs = runtime.verdict.is_nondeterministic();
-        // The checker itself is unwinding: no time to run anything.
+        // The checker itself is unwinding, so no user code may run.
         let unwinds = std::thread::panicking() && runtime.verdict.panicking.is_empty();
         let is_lost = matches!(self.phase, Phase::Adrift | Phase::Broken);
         if is_lost || differs || unwinds || self.lacks_slots() {
@@ -63,7 +73,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Lets threads go on until all have ended, or cannot.
+    /// Lets threads run until all have ended, or none can continue.
     fn go_on(&mut self) {
         let counts = self.read().recording.state().counts();
         let taken: usize = counts.iter().map(|&count| count as usize).sum();
@@ -82,7 +92,7 @@ impl Execution<'_> {
                 return;
             }
             if self.read().stuck.0 != stuck {
-                // It took seconds to find that out; the next one that blocks would take as long.
+                // Detecting this took seconds, and the next thread that blocks would take as long.
                 return;
             }
         }
@@ -93,14 +103,14 @@ impl Execution<'_> {
         }
     }
 
-    /// All threads have ended: drops what outlives them.
+    /// All threads have ended: drops statics and other values that outlive them.
     fn end_statics(&mut self) {
         if !self.read().statics.is_empty() {
             coroutine::end_statics(self.runtime);
         }
     }
 
-    /// Whether a thread waits for a slot in which to start another one: it cannot go on.
+    /// Whether a thread waits for a slot in which to start another one; it cannot continue.
     fn lacks_slots(&self) -> bool {
         matches!(self.read().restart, Some(RestartReason::Slots(_)))
     }

@@ -3,24 +3,23 @@
 //! Two questions are answered by comparing states:
 //!
 //! - *Livelock.* Threads that are all held back get their turns one after the other. If the
-//!   execution comes back to a state that it was in, and every thread that is held back has moved
-//!   meanwhile, it can go on like that forever, and every thread gets its turns.
-//! - *Spinning.* A thread that seems to spin goes on alone ([`ahead`](super::ahead)). If it comes
-//!   back to a state that it was in, its loop has no end of its own.
+//!   execution returns to an earlier state, and every thread that is held back has moved meanwhile,
+//!   it can repeat this forever, and the repetition is fair.
+//! - *Spinning.* A thread that seems to spin runs alone ([`ahead`](super::ahead)). If it returns to
+//!   an earlier state, its loop does not end by itself.
 //!
 //! States are compared as a whole, by fingerprints: the registers and stacks of the threads, the
 //! states of the objects, the memory that the execution has allocated, the values of
-//! `lazy_static!`, how many random words were drawn, and, for what lies in other statics, the
-//! values that the threads' last operations gave. So a loop that counts its rounds never seems to
-//! repeat itself, wherever it counts inside of the test: on its own stack, on one that it borrows
-//! from, or on the heap. What a test keeps outside of itself (a static of std, a variable that
-//! the closure borrows) is not seen, and a test must not depend on it.
+//! `lazy_static!`, the number of random words drawn, and, in place of other statics, the results of
+//! the threads' last operations. So a loop that counts its rounds never seems to repeat, wherever
+//! its counter is inside of the test: on its own stack, on one that it borrows from, or on the
+//! heap. State outside of the test (a static of std, a variable that the closure borrows) is not
+//! included, and a test must not depend on it.
 //!
-//! Nothing is concluded where a part of the state cannot be seen: on machines whose registers are
-//! not known, and if the process has a global allocator that is not an
-//! [`Allocator`](crate::alloc::Allocator), so that the heap is not known. Then there are no
-//! livelocks: an execution that is not seen to repeat itself goes on until it ends or reaches the
-//! limit of steps.
+//! Nothing is concluded where a part of the state is unknown: on machines whose registers are not
+//! supported, and if the process has a global allocator that is not an
+//! [`Allocator`](crate::alloc::Allocator), so that the heap is not known. Then no livelocks are
+//! reported: the execution continues until it ends or reaches the limit of steps.
 
 use std::collections::HashMap;
 
@@ -31,26 +30,25 @@ use super::{Execution, Phase};
 use crate::runtime::Runtime;
 use crate::runtime::restart::RestartReason;
 
-/// How many results of operations count for each thread that is part of a livelock: as many as the
+/// The number of operation results that are compared for each thread of a livelock: as many as the
 /// longest round has operations.
 const RESULTS: usize = 24;
 
-/// The states of an execution after those of its steps that left all threads held back which could
-/// move.
+/// The states of an execution after those steps that left all threads held back.
 #[derive(Default)]
 pub(super) struct Visited {
     /// The lengths of the path after which states are compared, in ascending order.
     marks: Vec<usize>,
-    /// The states there, each with the length of the path and how many operations the threads had
-    /// done when it was met first.
+    /// The states there, each with the length of the path and the operation counts of the threads
+    /// when it was first reached.
     states: HashMap<Fingerprint, (usize, Vec<u32>)>,
-    /// The number of steps after which the execution is known to repeat itself, and how many of
-    /// them are one period.
+    /// The number of steps after which the execution is known to repeat, and the length of the
+    /// period.
     pub(super) repeats: Option<(usize, usize)>,
 }
 
 impl Visited {
-    /// Forgets what follows the first `len` steps.
+    /// Removes everything after the first `len` steps.
     pub(super) fn rewind(&mut self, len: usize) {
         self.marks.truncate(self.marks.partition_point(|&mark| mark <= len));
         self.repeats = self.repeats.filter(|&(at, _)| at <= len);
@@ -66,21 +64,21 @@ impl Visited {
         self.marks.binary_search(&len).is_ok()
     }
 
-    /// Forgets the states: an execution begins, in which the objects have other tags.
+    /// Removes the states: in a new execution the objects have other tags.
     pub(super) fn begin(&mut self) {
         self.states.clear();
     }
 }
 
 impl Execution<'_> {
-    /// A thread has moved that is held back. If no thread can move that is not, compares the state
-    /// with earlier ones.
+    /// Called after a step of a thread that is held back. If all threads that could move are held
+    /// back, compares the state with earlier ones.
     ///
-    /// After which steps an execution is found to repeat itself must follow from its steps alone,
-    /// or a finding could not be replayed. So registers are noted from the beginning of the
+    /// The step after which an execution is found to repeat must depend on its steps alone, or a
+    /// finding could not be replayed. So registers are recorded from the beginning of the
     /// execution: it is executed again when the first state is to be compared. It is also executed
-    /// again if a thread was followed ahead (whether it was depends on what is remembered of other
-    /// executions), so that all states are met in one execution.
+    /// again after a look-ahead (which depends on other executions), so that all states belong to
+    /// one execution.
     #[cold]
     pub(super) fn compare_states(&mut self) -> Result<(), RestartReason> {
         let runtime = self.read();
@@ -111,10 +109,10 @@ impl Execution<'_> {
         }
     }
 
-    /// The state of the execution, in which the threads of `moving` go on after a step of `moved`
-    /// and all others stay where they are. `None` if it is not known, as when one of `moving` has
-    /// not moved since registers are noted. Statics are seen by the last `results` of each of
-    /// `moving`.
+    /// The state of the execution after a step of `moved`, from which the threads of `moving`
+    /// continue and all others do not move. `None` if it is not known, for example because one of
+    /// `moving` has not moved since registers are recorded. The last `results` results of each of
+    /// `moving` stand for statics.
     pub(super) fn fingerprint(
         &self,
         moving: ThreadSet,
@@ -140,7 +138,7 @@ impl Execution<'_> {
                 continue;
             }
             mixer.absorb(threads[slot].drawn);
-            // While steps are repeated, the history goes on beyond this state.
+            // While steps are repeated, the history extends beyond this state.
             let done = recording.state().count(slot);
             recording.history(thread).outcomes()[..done]
                 .iter()

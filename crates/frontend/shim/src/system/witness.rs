@@ -2,8 +2,8 @@
 //!
 //! When a thread frees memory, another thread may have used the memory before, without
 //! synchronisation ([`Suspect`]). The steps of the current execution that do not depend on that use
-//! are an execution too, and it frees the memory if the last step is among them. After it, the use is
-//! a use after free. That execution is run here, outside of the search, and only a use of freed
+//! are an execution too, and it frees the memory if the last step is among them. After it, the use
+//! is a use after free. That execution is run here, outside of the search, and only a use of freed
 //! memory that happens in it is reported. The finding has the schedule of the search, whose replay
 //! runs the same check again.
 
@@ -15,16 +15,16 @@ use crate::runtime::freed::Suspect;
 use crate::runtime::restart::RestartReason;
 use crate::runtime::site;
 
-/// How often the same use of objects created at the same position is tried without a finding:
-/// something that the check cannot see keeps that memory alive.
-const PATIENCE: u32 = 64;
+/// How often the same use of objects created at the same position is checked without a finding.
+/// After that, something that the check does not observe is assumed to keep the memory alive.
+const MOST_TRIES: u32 = 64;
 
 /// Attempts so far: the positions at which the object was created and used.
 pub(super) type Tried = Vec<((SiteId, Option<SiteId>, bool), u32)>;
 
 impl Execution<'_> {
-    /// Searches for uses of the memory that the last step freed which could follow that step, unless
-    /// the step has failed or its thread was followed ahead.
+    /// Searches for uses of the memory that the last step freed which could follow that step,
+    /// unless the step has failed or its thread was followed ahead.
     #[cold]
     pub(super) fn judge_frees(&mut self) -> Result<(), RestartReason> {
         let suspects = std::mem::take(&mut self.runtime().met.suspects);
@@ -58,7 +58,7 @@ impl Execution<'_> {
         match self.tried.iter_mut().find(|(other, _)| *other == key) {
             Some((_, times)) => {
                 *times += 1;
-                *times > PATIENCE
+                *times > MOST_TRIES
             }
             None => {
                 self.tried.push((key, 1));
@@ -78,7 +78,7 @@ impl Execution<'_> {
         let telling = runtime.notes.step.take();
         let failure = runtime.verdict.failure.take();
         let recording = runtime.recording.save();
-        // A report asks for these after the step.
+        // A report needs these after the step.
         let (order, shown, pointers) =
             (runtime.order.clone(), runtime.notes.values.clone(), runtime.notes.pointers.clone());
         let (panics, moved) = (runtime.verdict.panics.clone(), self.moved);
@@ -121,7 +121,8 @@ impl Execution<'_> {
         let failure = runtime.verdict.failure.take().filter(|_| runtime.verdict.used_after_free);
         Ok(failure.map(|mut failure| {
             failure.message +=
-                "; in the trace below the use comes first, but nothing orders the two: the other order was run";
+                "; in the trace below the use comes first, but nothing orders the two: the other \
+                 order was run";
             failure
         }))
     }

@@ -24,7 +24,7 @@ impl fmt::Display for AccessError {
 
 impl std::error::Error for AccessError {}
 
-/// The values of a thread of an execution, in the order in which they were made.
+/// The values of a thread of an execution, in the order of their creation.
 #[derive(Default)]
 pub(crate) struct Locals(Vec<Local>);
 
@@ -51,15 +51,14 @@ impl Locals {
         }
     }
 
-    /// Whether none was made, as in most threads.
+    /// Whether there are no values, as in most threads.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Takes out the next value whose destructor is to run at the end of the thread: as in std, the
-    /// one that was made last. The others can still be used by that destructor, and it can make
-    /// more of them.
+    /// one that was created last. Its destructor can still use the others, and can create more.
     pub(crate) fn next_to_drop(&mut self) -> Option<Rc<dyn Any>> {
         let has_destructor = |local: &&mut Local| local.has_destructor && local.value.is_some();
         self.0.iter_mut().rfind(has_destructor)?.value.take()
@@ -80,12 +79,12 @@ impl<T: 'static> LocalKey<T> {
         LocalKey { real, init }
     }
 
-    /// Uses the thread's value, which is made at the first use.
+    /// Calls `f` with the thread's value, which is created at the first use.
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
-        self.try_with(f).expect("the value of a thread is used while the thread lives")
+        self.try_with(f).expect("the thread has not destroyed its values")
     }
 
-    /// The same, unless the thread has ended.
+    /// Like [`LocalKey::with`]; an error if the thread has ended.
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         if !is_set() {
             return (self.real)().try_with(f).map_err(|_| AccessError);

@@ -1,8 +1,7 @@
 //! Mirrors of [`std::thread`].
 //!
-//! Inside a check a thread is a coroutine. It starts in the step that spawned it, so that spawning
-//! costs no schedules; its end is a step of its own, which only those look at who join it. The
-//! names of its operations are std's.
+//! Inside a check a thread is a coroutine. It starts in the step that spawned it, so spawning adds
+//! no schedules; its end is a step of its own, which only joining threads observe.
 
 pub(crate) mod local;
 mod packet;
@@ -21,19 +20,19 @@ pub use self::scope::{Scope, ScopedJoinHandle, scope};
 pub use self::spawn::{Builder, JoinHandle, spawn};
 pub use std::thread::Result;
 
-/// Lets others run.
+/// A mirror of [`std::thread::yield_now`].
 #[track_caller]
 pub fn yield_now() {
     if inside() { pause("yield_now") } else { std::thread::yield_now() }
 }
 
-/// Lets time pass: inside a check no time, but others may run.
+/// A mirror of [`std::thread::sleep`]. Inside a check no time passes, and other threads may run.
 #[track_caller]
 pub fn sleep(time: Duration) {
     if inside() { pause("sleep") } else { std::thread::sleep(time) }
 }
 
-/// Whether the thread unwinds: because of a panic, or because its execution is given up.
+/// Whether the thread is unwinding because of a panic, or its execution is being abandoned.
 pub fn panicking() -> bool {
     if is_set() {
         with(|runtime| runtime.stage != Stage::Running || runtime.is_panicking())
@@ -42,7 +41,7 @@ pub fn panicking() -> bool {
     }
 }
 
-/// How many threads to start: 2 inside a check, on every machine.
+/// A mirror of [`std::thread::available_parallelism`]: 2 inside a check, on every machine.
 pub fn available_parallelism() -> std::io::Result<NonZero<usize>> {
     match NonZero::new(2) {
         Some(two) if is_set() => Ok(two),

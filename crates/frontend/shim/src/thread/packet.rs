@@ -1,4 +1,4 @@
-//! Where a thread leaves its result for whoever joins it.
+//! The result of a thread, passed to the thread that joins it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,22 +7,23 @@ use crate::runtime::unobserved;
 
 /// The result of a thread, shared by the thread and its handle.
 ///
-/// Its memory is not the program's: which of the two drops it last is no part of a schedule. So it
-/// is allocated and freed [unobserved](unobserved). The result itself is the program's, and so is
-/// what its destructor does.
+/// Which of the two drops it last is not part of a schedule. So it is freed
+/// [unobserved](unobserved), which means that no thread reuses its memory. It is allocated like the
+/// program's own memory, so that it is released with the rest of an execution that cannot end. The
+/// result itself belongs to the program, including its destructor.
 pub(super) struct Packet<T>(Option<Arc<Mutex<Option<Result<T>>>>>);
 
 impl<T> Packet<T> {
-    /// Without a result.
+    /// Creates it without a result.
     pub(super) fn new() -> Packet<T> {
-        Packet(Some(unobserved(Arc::default)))
+        Packet(Some(Arc::default()))
     }
 
     fn result(&self) -> &Mutex<Option<Result<T>>> {
-        self.0.as_ref().expect("a packet is there until it is dropped")
+        self.0.as_ref().expect("the packet was not dropped")
     }
 
-    /// Leaves a result.
+    /// Stores the result.
     pub(super) fn put(&self, result: Result<T>) {
         *self.result().lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }

@@ -42,8 +42,8 @@ impl Thread {
         }))
     }
 
-    /// Whether it is used in the execution whose thread it is, so that operations on it are
-    /// scheduled.
+    /// Whether the running execution is the one to which the thread belongs, so that operations on
+    /// it are scheduled.
     pub(super) fn belongs(&self, site: &'static Site<'static>) -> bool {
         match &self.0 {
             Which::Real(_) => false,
@@ -53,7 +53,7 @@ impl Thread {
         }
     }
 
-    /// What tells it from others.
+    /// The identifier of the thread.
     pub fn id(&self) -> ThreadId {
         ThreadId(match &self.0 {
             Which::Real(thread) => Id::Real(thread.id()),
@@ -61,7 +61,7 @@ impl Thread {
         })
     }
 
-    /// The name it was given.
+    /// The name of the thread, if it has one.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Which::Real(thread) => thread.name(),
@@ -70,7 +70,7 @@ impl Thread {
         }
     }
 
-    /// Lets the thread go on that parks, or will.
+    /// Makes the thread's token available, which ends its current or next park.
     #[track_caller]
     pub fn unpark(&self) {
         match &self.0 {
@@ -95,7 +95,7 @@ impl fmt::Debug for Thread {
     }
 }
 
-/// The thread that runs.
+/// The running thread.
 pub fn current() -> Thread {
     if is_set() {
         Thread::checked(with(|runtime| runtime.current))
@@ -117,7 +117,7 @@ pub fn park() {
     wait("park", early, Site::caller());
 }
 
-/// The same for at most this time. Inside a check the time may be over at any moment.
+/// Like [`park`], for at most `timeout`. Inside a check the timeout may fire at any time.
 #[track_caller]
 pub fn park_timeout(time: Duration) {
     if !inside() {

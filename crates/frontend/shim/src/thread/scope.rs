@@ -14,9 +14,9 @@ use crate::runtime::inside;
 
 /// A mirror of [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    /// std's, outside a check.
+    /// std's scope, outside a check.
     real: Option<*const std::thread::Scope<'scope, 'env>>,
-    /// The slots of the threads that were not joined.
+    /// The slots of the threads that were not joined yet.
     open: RefCell<Vec<usize>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -39,7 +39,8 @@ unsafe impl<T: Send> Send for ScopedJoinHandle<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for ScopedJoinHandle<'_, T> {}
 
-/// Starts threads that may borrow from the caller; all of them end before it does.
+/// A mirror of [`std::thread::scope`]: threads may borrow from the caller, and all of them end
+/// before it returns.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -51,7 +52,7 @@ where
     if !inside() {
         let scope: *mut Scope<'_, 'env> = &raw mut scope;
         return std::thread::scope(move |real| {
-            // SAFETY: our scope was made before std's and lives until that has joined all its
+            // SAFETY: our scope was created before std's and lives until that has joined all its
             // threads.
             let scope = unsafe { &mut *scope.cast::<Scope<'_, 'env>>() };
             scope.real = Some(std::ptr::from_ref(real));
@@ -70,7 +71,7 @@ where
         panicked |= wait_for_end(slot, site);
         scope.open.borrow_mut().retain(|&other| other != slot);
     }
-    // Only after all have ended: the others still borrow what the unwinding would drop.
+    // Panics only after all threads have ended: they may borrow what unwinding would drop.
     if panicked && result.is_ok() {
         panic!("a scoped thread panicked");
     }
@@ -89,7 +90,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        Builder::new().spawn_scoped(self, f).expect("a thread can be started")
+        Builder::new().spawn_scoped(self, f).expect("starting a thread does not fail")
     }
 }
 
@@ -113,9 +114,8 @@ impl Builder {
         }
         let packet = Packet::new();
         let job: Box<dyn FnOnce() + 'scope> = Box::new(job(f, packet.clone()));
-        // SAFETY: the thread ends before the scope does: it is joined there; a run that is given up
-        // unwinds its threads from the last to the first, so that it ends before the stack that it
-        // borrows from.
+        // SAFETY: the thread ends before the scope, which joins it. In an abandoned execution no
+        // thread runs after its stack or the stack that it borrows from was dropped.
         let job: Job = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Job>(job) };
         let slot = start(self.name, job);
         scope.open.borrow_mut().push(slot);

@@ -1,4 +1,4 @@
-//! Starting threads and waiting for their end.
+//! Spawning and joining threads.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
@@ -10,7 +10,7 @@ use super::Result;
 use super::packet::Packet;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
-use crate::runtime::{inside, op, point, tell, with};
+use crate::runtime::{inside, look, op, point, tell, with};
 
 /// A mirror of [`std::thread::JoinHandle`].
 pub struct JoinHandle<T> {
@@ -43,7 +43,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Threads without a name.
+    /// A builder of threads without a name.
     pub fn new() -> Builder {
         Builder::default()
     }
@@ -53,8 +53,8 @@ impl Builder {
         Builder { name: Some(name), ..self }
     }
 
-    /// The size of the stack, outside a check: inside all have that of
-    /// [`Check::stack_size`](crate::Check::stack_size).
+    /// Sets the stack size outside a check. Inside, [`Check::stack_size`](crate::Check::stack_size)
+    /// applies to all threads.
     pub fn stack_size(self, size: usize) -> Builder {
         Builder { stack_size: Some(size), ..self }
     }
@@ -95,7 +95,7 @@ impl Builder {
     }
 }
 
-/// Runs the code of a thread and leaves its result.
+/// Runs the code of a thread and stores its result.
 pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() {
     move || {
         let result = catch_unwind(AssertUnwindSafe(f));
@@ -107,9 +107,12 @@ pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() 
     }
 }
 
-/// Drops the thread's own values, one after the other. A panic of a destructor aborts a program of
-/// std; here it is a panic of the thread, so that it is reported.
+/// Drops the thread-local values, one after the other. With std a panic of a destructor aborts the
+/// program; here it is a panic of the thread, so that it is reported.
 pub(crate) fn end_locals() {
+    if look(|runtime| runtime.threads[runtime.current].locals.is_empty()) {
+        return;
+    }
     let next = || with(|runtime| runtime.threads[runtime.current].locals.next_to_drop());
     while let Some(value) = next() {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
@@ -121,8 +124,8 @@ pub(crate) fn end_locals() {
     }
 }
 
-/// Starts a coroutine. If there are too few slots for it the search starts over, and the spawning
-/// thread never goes on.
+/// Starts a coroutine. If there are too few slots, the search starts over, and the spawning thread
+/// never continues.
 #[track_caller]
 pub(super) fn start(name: Option<String>, job: Job) -> usize {
     let site = Site::caller();
@@ -175,9 +178,9 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
     ended
 }
 
-/// The result that a thread has left.
+/// The result that a thread has stored.
 pub(super) fn taken<T>(packet: &Packet<T>) -> Result<T> {
-    packet.take().unwrap_or_else(|| Err(Box::new("the execution was given up")))
+    packet.take().unwrap_or_else(|| Err(Box::new("the execution was abandoned")))
 }
 
 impl<T> JoinHandle<T> {
@@ -203,7 +206,7 @@ impl<T> JoinHandle<T> {
     /// Whether the thread has ended.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        match self.handle.as_ref().expect("a handle is there until it is joined") {
+        match self.handle.as_ref().expect("the handle was not joined") {
             Handle::Real(handle) => handle.is_finished(),
             Handle::Checked { slot, .. } => is_finished(*slot, Site::caller()),
         }

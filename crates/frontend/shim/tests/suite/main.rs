@@ -26,3 +26,5 @@ mod races;
 mod replays;
 mod stealing;
 mod traces;
+mod weak;
+mod weak_classics;

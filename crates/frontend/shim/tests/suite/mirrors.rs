@@ -12,7 +12,7 @@ use preempt::sync::mpsc::{
     RecvTimeoutError, SendError, TryRecvError, TrySendError, channel, sync_channel,
 };
 use preempt::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, Weak};
-use preempt::{Check, Outcome, thread};
+use preempt::{Check, Outcome, Reduction, thread};
 
 /// Explores all schedules, and runs once outside a check.
 #[track_caller]
@@ -492,4 +492,35 @@ fn a_weak_compare_exchange_that_fails_spuriously_finds_the_value_and_writes_noth
         }
     });
     assert_eq!(outcome.executions(), Some(2));
+}
+
+#[test]
+fn a_loop_around_a_weak_exchange_that_may_fail_spuriously_is_explored() {
+    let most = Real::new(0);
+    let checks = [Check::new(), Check::new().unbounded(), Check::new().reduce(Reduction::Source)];
+    for check in checks {
+        let outcome = check.weak_cas_failures().run(|| {
+            let n = Arc::new(AtomicUsize::new(0));
+            let add = |n: &AtomicUsize| {
+                let (mut old, mut tries) = (n.load(SeqCst), 0);
+                while let Err(now) = n.compare_exchange_weak(old, old + 1, SeqCst, SeqCst) {
+                    tries = if now == old { tries + 1 } else { 0 };
+                    let mut most = most.lock().expect("no thread panics");
+                    *most = tries.max(*most);
+                    old = now;
+                }
+            };
+            let t = thread::spawn({
+                let n = n.clone();
+                move || n.fetch_update(SeqCst, SeqCst, |n| Some(n + 10))
+            });
+            add(&n);
+            assert!(t.join().expect("it does not panic").is_ok());
+            assert_eq!(n.load(SeqCst), 11);
+        });
+        assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+        let assumed = outcome.assumptions.join("; ");
+        assert!(assumed.contains("fails spuriously at most twice in a row"), "{assumed}");
+        assert_eq!(*most.lock().expect("no thread panics"), 2);
+    }
 }

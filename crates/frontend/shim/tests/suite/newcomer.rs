@@ -1,6 +1,6 @@
 //! Programs as a newcomer writes them, each with the verdict that std's documentation implies:
-//! poisoned locks and `Once`s, reference counts, channels that lose an end, timeouts, barriers, park
-//! tokens, thread locals, lazy statics and scoped threads.
+//! poisoned locks and `Once`s, reference counts, channels that lose an end, timeouts, barriers,
+//! park tokens, thread locals, lazy statics and scoped threads.
 //!
 //! Every program runs under the searches of [`kinds`](super::kinds). All of them must agree.
 

@@ -124,7 +124,10 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     );
     let why = refused(&replay, shortened);
     assert!(
-        why.contains("step 7 of 7: it is one of `main`, which has ended or was not started; threads that can move there: none"),
+        why.contains(
+            "step 7 of 7: it is one of `main`, which has ended or was not started; threads \
+                      that can move there: none"
+        ),
         "{why}"
     );
     let saved = std::fs::read_to_string(&path).unwrap();
@@ -175,8 +178,8 @@ fn what_random_orders_find_is_made_as_simple_as_what_icb_finds() {
             Check::new().order(order).runs(10_000).shrink(std::time::Duration::from_secs(600));
         for seed in 0..10 {
             let finding = &check.clone().seed(seed).run(lost_update).findings[0];
-            let told = finding.shrunk.expect("it was looked for a simpler one");
-            assert!(told.fewest, "{order:?}, {seed}: {told:?}");
+            let shrunk = finding.shrunk.expect("it was looked for a simpler one");
+            assert!(shrunk.fewest, "{order:?}, {seed}: {shrunk:?}");
             let steps = finding.schedule.steps().len();
             assert_eq!(
                 (finding.preemptions, steps),

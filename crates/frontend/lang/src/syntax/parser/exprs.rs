@@ -127,24 +127,26 @@ impl Parser<'_> {
             }
             _ => return self.postfix(),
         };
-        let wrap: fn(Box<Expr>) -> ExprKind = match punct {
-            Punct::Not => |operand| ExprKind::Unary(UnaryOp::Not, operand),
-            Punct::Minus => |operand| ExprKind::Unary(UnaryOp::Neg, operand),
-            Punct::Star => ExprKind::Deref,
-            Punct::And => ExprKind::AddressOf,
-            Punct::Plus | Punct::PlusPlus | Punct::MinusMinus | Punct::AndAnd => {
-                let diagnostic = Diagnostic::new(
-                    self.token().span,
-                    format!("{} before an operand", self.found()),
-                );
-                return Err(self.report(diagnostic.hint(match punct {
+        let wrap: fn(Box<Expr>) -> ExprKind =
+            match punct {
+                Punct::Not => |operand| ExprKind::Unary(UnaryOp::Not, operand),
+                Punct::Minus => |operand| ExprKind::Unary(UnaryOp::Neg, operand),
+                Punct::Star => ExprKind::Deref,
+                Punct::And => ExprKind::AddressOf,
+                Punct::Plus | Punct::PlusPlus | Punct::MinusMinus | Punct::AndAnd => {
+                    let diagnostic = Diagnostic::new(
+                        self.token().span,
+                        format!("{} before an operand", self.found()),
+                    );
+                    return Err(self.report(diagnostic.hint(match punct {
                     Punct::Plus => "leave the `+` out",
                     Punct::AndAnd => "an address is taken with one `&`, and only of a variable",
-                    _ => "write `x += 1;` or `x -= 1;` as a statement of its own, or `-(-x)` for a double minus",
+                    _ => "write `x += 1;` or `x -= 1;` as a statement of its own, or `-(-x)` for a \
+                          double minus",
                 })));
-            }
-            _ => return self.postfix(),
-        };
+                }
+                _ => return self.postfix(),
+            };
         self.nested(|parser| {
             let start = parser.bump();
             let operand = parser.unary()?;
@@ -205,7 +207,9 @@ impl Parser<'_> {
             ),
             Punct::ColonColon if text == "do" => (
                 "there is no `do … od`",
-                "write `loop { … }` with `if` or `choose` inside; `await` the guards before choosing".to_owned(),
+                "write `loop { … }` with `if` or `choose` inside; `await` the guards before \
+                 choosing"
+                    .to_owned(),
             ),
             Punct::ColonColon => (
                 "there is no `::`",

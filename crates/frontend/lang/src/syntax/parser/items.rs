@@ -231,7 +231,8 @@ impl Parser<'_> {
         }
         if self.is(Punct::Eq) {
             let diagnostic = self.expected("`;`");
-            let hint = "objects have no initial value; a semaphore's count comes before its name: `semaphore(3) s;`";
+            let hint = "objects have no initial value; a semaphore's count comes before its name: \
+                        `semaphore(3) s;`";
             return Err(self.report(diagnostic.hint(hint)));
         }
         self.semicolon("a declaration")?;

@@ -52,7 +52,8 @@ impl Parser<'_> {
             }
             _ => {
                 let diagnostic = self.expected("a type");
-                let hint = "types are `int`, `bool`, ranges like `0..8`, arrays `[T; n]`, pointers `*T`, and names of enums and records";
+                let hint = "types are `int`, `bool`, ranges like `0..8`, arrays `[T; n]`, pointers \
+                            `*T`, and names of enums and records";
                 return Err(self.report(diagnostic.hint(hint)));
             }
         };
@@ -82,7 +83,8 @@ impl Parser<'_> {
             _ => {
                 let text = self.short(lo.span);
                 let hint = format!(
-                    "a range has two ends: `0..{text}` are the numbers from 0 up to, but not including, {text}"
+                    "a range has two ends: `0..{text}` are the numbers from 0 up to, but not \
+                     including, {text}"
                 );
                 Err(self.report(
                     Diagnostic::new(lo.span, "expected a type, found an expression").hint(hint),

@@ -58,13 +58,13 @@ pub(super) fn diagrams(machine: &Machine) -> Diagrams {
             }
             Some(following.from(address, None))
         });
-    let ways = nodes.nodes.iter().map(|node| match node {
+    let branches = nodes.nodes.iter().map(|node| match node {
         Node::Choose { count, plain: true, .. } => *count as usize,
         _ => 1,
     });
-    let most = ways.max().unwrap_or(1);
-    let (paths, ways) = (nodes.paths(), nodes.ways);
-    Diagrams { nodes: nodes.nodes, ways, entries, starts, invariants, most, paths }
+    let most = branches.max().unwrap_or(1);
+    let (paths, branches) = (nodes.paths(), nodes.branches);
+    Diagrams { nodes: nodes.nodes, branches, entries, starts, invariants, most, paths }
 }
 
 /// A diagram under construction.
@@ -130,9 +130,9 @@ impl<'f, 'm> Following<'f, 'm> {
                 {
                     path.width *= set.count_ones();
                     let raws = (0..64).filter(|raw| set >> raw & 1 == 1);
-                    let ways: Vec<(u64, NodeId)> =
+                    let branches: Vec<(u64, NodeId)> =
                         raws.map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();
-                    self.nodes.case(cell, (path.field(cell), path.raws(cell)), &ways)
+                    self.nodes.case(cell, (path.field(cell), path.raws(cell)), &branches)
                 }
                 _ => INTERPRET,
             },
@@ -141,10 +141,10 @@ impl<'f, 'm> Following<'f, 'm> {
                 if count == 0 || count > WAYS || alternatives > MAX_ALTERNATIVES {
                     return INTERPRET;
                 }
-                let ways = (0..count)
+                let branches = (0..count)
                     .map(|digit| self.follow(path.choosing(digit, alternatives)))
                     .collect();
-                self.nodes.choose(ways)
+                self.nodes.choose(branches)
             }
         }
     }

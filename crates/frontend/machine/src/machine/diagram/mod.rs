@@ -59,7 +59,7 @@ enum Node {
     Equal { word: u16, yes: NodeId, no: NodeId, mask: u64, value: u64 },
     /// Tests whether the bits under `mask` are a number below `limit`.
     Below { word: u16, yes: NodeId, no: NodeId, mask: u64, limit: u64 },
-    /// A branch for every value of a cell, in [`Diagrams::ways`] from `base` on.
+    /// A branch for every value of a cell, in [`Diagrams::branches`] from `base` on.
     Case { word: u16, shift: u8, base: u32, mask: u64 },
     /// A branch for every value of the next digit of the alternative; `plain` if no branch
     /// continues with another test or choice.
@@ -100,7 +100,7 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Diagrams {
     nodes: Vec<Node>,
-    ways: Vec<NodeId>,
+    branches: Vec<NodeId>,
     entries: Vec<Entry>,
     /// The first node for each thread and each value of its program counter.
     starts: Vec<NodeId>,
@@ -167,7 +167,7 @@ impl Diagrams {
 
     #[inline(always)]
     fn view(&self) -> View<'_> {
-        View { nodes: &self.nodes, ways: &self.ways, starts: &self.starts }
+        View { nodes: &self.nodes, branches: &self.branches, starts: &self.starts }
     }
 }
 
@@ -175,7 +175,7 @@ impl Diagrams {
 #[derive(Clone, Copy)]
 struct View<'d> {
     nodes: &'d [Node],
-    ways: &'d [NodeId],
+    branches: &'d [NodeId],
     starts: &'d [NodeId],
 }
 
@@ -192,7 +192,7 @@ impl View<'_> {
                     if state[word as usize] & mask < limit { yes } else { no }
                 }
                 Node::Case { word, shift, base, mask } => {
-                    self.ways[base as usize + (state[word as usize] >> shift & mask) as usize]
+                    self.branches[base as usize + (state[word as usize] >> shift & mask) as usize]
                 }
                 _ => break,
             }
@@ -218,10 +218,10 @@ impl View<'_> {
     #[inline(always)]
     fn choose(self, mut at: NodeId, state: &[u64], digits: &mut Digits) -> NodeId {
         while let Node::Choose { count, base, .. } = self.nodes[at as usize] {
-            let way = self.ways[base as usize + (digits.rest % count) as usize];
+            let branch = self.branches[base as usize + (digits.rest % count) as usize];
             digits.rest /= count;
             digits.alternatives *= count;
-            at = self.test(way, state);
+            at = self.test(branch, state);
         }
         at
     }
@@ -335,22 +335,22 @@ impl Stepper<'_> {
                     continue;
                 }
                 let (thread, one) = (ThreadId::new(thread), [end]);
-                let ways = match view.nodes[end as usize] {
+                let branches = match view.nodes[end as usize] {
                     Node::Choose { count, base, plain: true } => {
-                        &view.ways[base as usize..][..count as usize]
+                        &view.branches[base as usize..][..count as usize]
                     }
                     Node::Choose { .. } | Node::Interpret => &[],
                     _ => &one[..],
                 };
-                if ways.is_empty() || named {
+                if branches.is_empty() || named {
                     partial = Some(Partial { thread, known: end });
                     break;
                 }
-                for (alternative, &way) in (0..).zip(ways) {
+                for (alternative, &branch) in (0..).zip(branches) {
                     let next = drafts.next().expect("there is room for all steps of every thread");
                     next.copy_from_slice(state);
-                    view.change(way, next);
-                    taken[way as usize] = true;
+                    view.change(branch, next);
+                    taken[branch as usize] = true;
                     choices[filled] = Choice { thread, alternative };
                     filled += 1;
                 }

@@ -11,9 +11,9 @@ use super::{ENDS, HOLDS, INTERPRET, Node, NodeId, PathId};
 /// All nodes so far.
 pub(super) struct Nodes {
     pub(super) nodes: Vec<Node>,
-    pub(super) ways: Vec<NodeId>,
+    pub(super) branches: Vec<NodeId>,
     known: HashMap<Node, NodeId>,
-    known_ways: HashMap<Vec<NodeId>, u32>,
+    known_branches: HashMap<Vec<NodeId>, u32>,
     /// The marks on the paths to the nodes that change words.
     known_paths: HashMap<Vec<u32>, PathId>,
 }
@@ -23,9 +23,9 @@ impl Nodes {
     pub(super) fn new() -> Nodes {
         let mut nodes = Nodes {
             nodes: Vec::new(),
-            ways: Vec::new(),
+            branches: Vec::new(),
             known: HashMap::new(),
-            known_ways: HashMap::new(),
+            known_branches: HashMap::new(),
             known_paths: HashMap::from([(Vec::new(), 0)]),
         };
         for (at, end) in ENDS.into_iter().enumerate() {
@@ -43,13 +43,13 @@ impl Nodes {
         })
     }
 
-    fn add_ways(&mut self, ways: Vec<NodeId>) -> u32 {
-        if let Some(&base) = self.known_ways.get(&ways) {
+    fn add_branches(&mut self, branches: Vec<NodeId>) -> u32 {
+        if let Some(&base) = self.known_branches.get(&branches) {
             return base;
         }
-        let base = self.ways.len() as u32;
-        self.ways.extend(&ways);
-        self.known_ways.insert(ways, base);
+        let base = self.branches.len() as u32;
+        self.branches.extend(&branches);
+        self.known_branches.insert(branches, base);
         base
     }
 
@@ -106,29 +106,29 @@ impl Nodes {
         &mut self,
         cell: Cell,
         (field, raws): (&Field, Raws),
-        ways: &[(u64, NodeId)],
+        branches: &[(u64, NodeId)],
     ) -> NodeId {
-        let ends = |end: NodeId| ways.iter().filter(move |&&(_, way)| way == end);
-        if ends(ways[0].1).count() == ways.len() {
-            return ways[0].1;
+        let ends = |end: NodeId| branches.iter().filter(move |&&(_, branch)| branch == end);
+        if ends(branches[0].1).count() == branches.len() {
+            return branches[0].1;
         }
         // One value with its own branch, and one branch for all others.
-        for &(raw, way) in ways {
-            let other = ways.iter().map(|&(_, way)| way).find(|&other| other != way);
+        for &(raw, branch) in branches {
+            let other = branches.iter().map(|&(_, branch)| branch).find(|&other| other != branch);
             let other = other.expect("not all of them are the same");
-            if ends(other).count() == ways.len() - 1 {
+            if ends(other).count() == branches.len() - 1 {
                 return self.ask(
                     Condition { cell, question: Question::Is(raw) },
                     (field, raws),
-                    way,
+                    branch,
                     other,
                 );
             }
         }
         // Branches for impossible values are never taken.
         let mut table = vec![INTERPRET; field.mask as usize + 1];
-        ways.iter().for_each(|&(raw, way)| table[raw as usize] = way);
-        let base = self.add_ways(table);
+        branches.iter().for_each(|&(raw, branch)| table[raw as usize] = branch);
+        let base = self.add_branches(table);
         self.add(Node::Case {
             word: field.word as u16,
             shift: field.shift as u8,
@@ -138,19 +138,19 @@ impl Nodes {
     }
 
     /// A branch for each value of a digit of the alternative.
-    pub(super) fn choose(&mut self, ways: Vec<NodeId>) -> NodeId {
-        if let [way] = ways[..] {
-            return way;
+    pub(super) fn choose(&mut self, branches: Vec<NodeId>) -> NodeId {
+        if let [branch] = branches[..] {
+            return branch;
         }
-        let plain = ways.iter().all(|&way| {
-            way == HOLDS
+        let plain = branches.iter().all(|&branch| {
+            branch == HOLDS
                 || matches!(
-                    self.nodes[way as usize],
+                    self.nodes[branch as usize],
                     Node::Copy { .. } | Node::Change { .. } | Node::Last { .. }
                 )
         });
-        let count = ways.len() as u32;
-        let base = self.add_ways(ways);
+        let count = branches.len() as u32;
+        let base = self.add_branches(branches);
         self.add(Node::Choose { count, base, plain })
     }
 

@@ -20,20 +20,20 @@ impl Machine {
             (vec![diagrams.starts[diagrams.entries[thread].base as usize]], 0);
         while let Some(&at) = met.get(next) {
             next += 1;
-            let ways = match diagrams.nodes[at as usize] {
+            let branches = match diagrams.nodes[at as usize] {
                 Node::Equal { yes, no, .. } | Node::Below { yes, no, .. } => vec![yes, no],
                 Node::Copy { then, .. } | Node::Change { then, .. } => vec![then],
                 Node::Case { base, mask, .. } => {
-                    diagrams.ways[base as usize..][..=mask as usize].to_vec()
+                    diagrams.branches[base as usize..][..=mask as usize].to_vec()
                 }
                 Node::Choose { base, count, .. } => {
-                    diagrams.ways[base as usize..][..count as usize].to_vec()
+                    diagrams.branches[base as usize..][..count as usize].to_vec()
                 }
                 _ => vec![],
             };
-            ways.into_iter().for_each(|way| {
-                if !met.contains(&way) {
-                    met.push(way);
+            branches.into_iter().for_each(|branch| {
+                if !met.contains(&branch) {
+                    met.push(branch);
                 }
             });
         }

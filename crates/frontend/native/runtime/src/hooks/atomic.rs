@@ -2,16 +2,16 @@
 //!
 //! A compiler that instruments for ThreadSanitizer replaces every atomic operation by a call of a
 //! function of that name: `__tsan_atomic32_fetch_add(address, operand, order)`. These are the
-//! functions. gcc, clang and rustc can be told to call them without linking ThreadSanitizer itself.
+//! functions. gcc, clang and rustc have flags to call them without linking ThreadSanitizer itself.
 //!
 //! Every operation is a scheduling point with its address, size and memory orders, and logs the
 //! values that it has found and left. The execution is sequentially consistent, whatever the
 //! orders: one thread runs at a time.
 //!
 //! An operation that has changed a value is followed by a second point ([`Op::AfterWrite`]). A
-//! thread that has just set a flag often continues with what the flag protects, by plain accesses or by
-//! precompiled code that is not visible here. With points before operations only, that code would
-//! always follow its flag at once, and no other thread could come in between.
+//! thread that has just set a flag often continues with what the flag protects, by plain accesses
+//! or by precompiled code that is not visible here. With points before operations only, that code
+//! would always follow its flag at once, and no other thread could come in between.
 //!
 //! Nothing is a point before the program has created a thread: there is no choice. Outside of an
 //! execution the functions perform the operation and nothing else.
@@ -464,9 +464,11 @@ mod wide {
 }
 
 /// A fence orders accesses of its own thread. In a sequentially consistent execution that changes
-/// nothing.
+/// nothing; it decides what is a data race.
 #[unsafe(no_mangle)]
-pub extern "C" fn __tsan_atomic_thread_fence(_order: c_int) {}
+pub extern "C" fn __tsan_atomic_thread_fence(order: c_int) {
+    crate::race::fence(order as u32);
+}
 
 /// A fence for signal handlers of the same thread.
 #[unsafe(no_mangle)]

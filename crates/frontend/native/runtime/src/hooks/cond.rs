@@ -1,9 +1,9 @@
 //! Condition variables, of POSIX and of C11.
 //!
 //! A wait is two operations: it unlocks the mutex and starts to wait, and it continues after a
-//! notification as soon as the mutex is free. A timeout ends the wait at once, and locking the mutex
-//! is an operation of its own then: others may set what the thread waits for in between, although it
-//! returns `ETIMEDOUT`. There are no spurious wakeups.
+//! notification as soon as the mutex is free. A timeout ends the wait at once, and locking the
+//! mutex is an operation of its own then: others may set what the thread waits for in between,
+//! although it returns `ETIMEDOUT`. There are no spurious wakeups.
 
 use core::ffi::c_int;
 

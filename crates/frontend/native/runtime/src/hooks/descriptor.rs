@@ -1,7 +1,7 @@
 //! Reading, writing and closing descriptors, and making new ones.
 //!
-//! An operation on a pipe, a socket or an eventfd is a scheduling point. If it would have to wait, the
-//! thread waits in the model ([`crate::descriptors`]); one that does not wait (`O_NONBLOCK`) is
+//! An operation on a pipe, a socket or an eventfd is a scheduling point. If it would have to wait,
+//! the thread waits in the model ([`crate::descriptors`]); one that does not wait (`O_NONBLOCK`) is
 //! performed at once, whatever comes of it. Operations on files are none of this library's
 //! business.
 

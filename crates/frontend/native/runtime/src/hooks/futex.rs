@@ -89,9 +89,22 @@ unsafe extern "C" fn futex(
         WAIT => wait(word, value as u32, limit(timeout, after), pc),
         WAIT_BITSET => wait(word, value as u32, limit(timeout, until), pc),
         WAKE | WAKE_BITSET => wake(word, value as u32, pc),
-        _ => unsupported("a futex operation other than wait and wake"),
+        other => unsupported(name(other)),
     };
     c_long::from(done)
+}
+
+/// The name of an operation that has no model.
+fn name(operation: usize) -> &'static str {
+    match operation {
+        3 => "the futex operation FUTEX_REQUEUE",
+        4 => "the futex operation FUTEX_CMP_REQUEUE",
+        5 => "the futex operation FUTEX_WAKE_OP",
+        6 | 7 | 8 | 11 | 12 | 13 => {
+            "futex operations with priority inheritance (FUTEX_LOCK_PI and others)"
+        }
+        _ => "a futex operation other than wait and wake",
+    }
 }
 
 /// The deadline of a wait, if it has one.
@@ -107,16 +120,20 @@ fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> c_int {
     // SAFETY: the program passes a valid word. Reading it and starting to wait are one step.
     let found = unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
     log_learned(u32::from(found == expected), found);
-    if found != expected {
-        return fail(EAGAIN);
+    crate::race::after_futex(found == expected);
+    let mut result = EAGAIN;
+    if found == expected {
+        runtime().act(ThreadId::new(me()), ObjectKind::Futex, address, Action::Wait);
+        let woken = match deadline {
+            None => Next::on_both(Op::FutexWoken, address, address, pc),
+            Some(deadline) => {
+                Next::on_both(Op::TimedFutexWoken, address, address, pc).until(deadline)
+            }
+        };
+        result = if point(woken).alternative == 1 { ETIMEDOUT } else { 0 };
     }
-    runtime().act(ThreadId::new(me()), ObjectKind::Futex, address, Action::Wait);
-    let woken = match deadline {
-        None => Next::on(Op::FutexWoken, address, pc),
-        Some(deadline) => Next::on(Op::TimedFutexWoken, address, pc).until(deadline),
-    };
-    let taken = point(woken);
-    if taken.alternative == 1 { fail(ETIMEDOUT) } else { 0 }
+    crate::entries::after_wait(address, pc);
+    if result == 0 { 0 } else { fail(result) }
 }
 
 fn wake(word: usize, count: u32, pc: usize) -> c_int {

@@ -1,11 +1,10 @@
 //! Plain accesses to memory, and the other functions of the instrumentation of ThreadSanitizer.
 //!
-//! Plain accesses are not scheduling points. The functions exist so that instrumented code links
-//! and runs.
+//! Plain accesses are not scheduling points. They are examined for data races ([`crate::race`]).
 
 use core::ffi::{c_int, c_void};
 
-use crate::sys::P;
+use crate::sys::{self, P};
 
 /// Defines functions that do nothing. What they return is never used.
 macro_rules! ignored {
@@ -18,28 +17,96 @@ macro_rules! ignored {
 ignored! {
     __tsan_init __tsan_func_entry __tsan_func_exit
     __tsan_ignore_thread_begin __tsan_ignore_thread_end
-    __tsan_vptr_read __tsan_vptr_update __tsan_read_range __tsan_write_range
+    __tsan_vptr_read __tsan_vptr_update
 }
 
-ignored! {
-    __tsan_read1 __tsan_read2 __tsan_read4 __tsan_read8 __tsan_read16
-    __tsan_write1 __tsan_write2 __tsan_write4 __tsan_write8 __tsan_write16
-    __tsan_unaligned_read2 __tsan_unaligned_read4 __tsan_unaligned_read8
-    __tsan_unaligned_read16
-    __tsan_unaligned_write2 __tsan_unaligned_write4 __tsan_unaligned_write8
-    __tsan_unaligned_write16
-    __tsan_volatile_read1 __tsan_volatile_read2 __tsan_volatile_read4
-    __tsan_volatile_read8 __tsan_volatile_read16
-    __tsan_volatile_write1 __tsan_volatile_write2 __tsan_volatile_write4
-    __tsan_volatile_write8 __tsan_volatile_write16
-    __tsan_unaligned_volatile_read2 __tsan_unaligned_volatile_read4
-    __tsan_unaligned_volatile_read8 __tsan_unaligned_volatile_read16
-    __tsan_unaligned_volatile_write2 __tsan_unaligned_volatile_write4
-    __tsan_unaligned_volatile_write8 __tsan_unaligned_volatile_write16
-    __tsan_read_write1 __tsan_read_write2 __tsan_read_write4 __tsan_read_write8
-    __tsan_read_write16
-    __tsan_unaligned_read_write2 __tsan_unaligned_read_write4
-    __tsan_unaligned_read_write8 __tsan_unaligned_read_write16
+/// Defines functions for accesses to a number of bytes. The exported function is a jump with the
+/// return address as the second argument, as in [`super`].
+macro_rules! accesses {
+    ($($name:ident($size:literal, $writes:literal);)+) => {$(
+        mod $name {
+            extern "C" fn body(address: usize, pc: usize) {
+                crate::race::access(address, $size, $writes, pc);
+            }
+
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub extern "C" fn $name() {
+                core::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym body)
+            }
+        }
+    )+};
+}
+
+// A volatile access is not atomic.
+accesses! {
+    __tsan_read1(1, false);
+    __tsan_write1(1, true);
+    __tsan_read2(2, false);
+    __tsan_write2(2, true);
+    __tsan_read4(4, false);
+    __tsan_write4(4, true);
+    __tsan_read8(8, false);
+    __tsan_write8(8, true);
+    __tsan_read16(16, false);
+    __tsan_write16(16, true);
+    __tsan_unaligned_read2(2, false);
+    __tsan_unaligned_write2(2, true);
+    __tsan_unaligned_read4(4, false);
+    __tsan_unaligned_write4(4, true);
+    __tsan_unaligned_read8(8, false);
+    __tsan_unaligned_write8(8, true);
+    __tsan_unaligned_read16(16, false);
+    __tsan_unaligned_write16(16, true);
+    __tsan_volatile_read1(1, false);
+    __tsan_volatile_write1(1, true);
+    __tsan_volatile_read2(2, false);
+    __tsan_volatile_write2(2, true);
+    __tsan_volatile_read4(4, false);
+    __tsan_volatile_write4(4, true);
+    __tsan_volatile_read8(8, false);
+    __tsan_volatile_write8(8, true);
+    __tsan_volatile_read16(16, false);
+    __tsan_volatile_write16(16, true);
+    __tsan_unaligned_volatile_read2(2, false);
+    __tsan_unaligned_volatile_write2(2, true);
+    __tsan_unaligned_volatile_read4(4, false);
+    __tsan_unaligned_volatile_write4(4, true);
+    __tsan_unaligned_volatile_read8(8, false);
+    __tsan_unaligned_volatile_write8(8, true);
+    __tsan_unaligned_volatile_read16(16, false);
+    __tsan_unaligned_volatile_write16(16, true);
+    __tsan_read_write1(1, true);
+    __tsan_read_write2(2, true);
+    __tsan_read_write4(4, true);
+    __tsan_read_write8(8, true);
+    __tsan_read_write16(16, true);
+    __tsan_unaligned_read_write2(2, true);
+    __tsan_unaligned_read_write4(4, true);
+    __tsan_unaligned_read_write8(8, true);
+    __tsan_unaligned_read_write16(16, true);
+}
+
+/// Defines functions for accesses to a range.
+macro_rules! ranges {
+    ($($name:ident($writes:literal);)+) => {$(
+        mod $name {
+            extern "C" fn body(address: usize, size: usize, pc: usize) {
+                crate::race::access(address, size, $writes, pc);
+            }
+
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub extern "C" fn $name() {
+                core::arch::naked_asm!("mov rdx, [rsp]", "jmp {body}", body = sym body)
+            }
+        }
+    )+};
+}
+
+ranges! {
+    __tsan_read_range(false);
+    __tsan_write_range(true);
 }
 
 // Annotations of programs that know ThreadSanitizer.
@@ -66,29 +133,63 @@ unsafe extern "C" {
     fn memset(to: *mut c_void, byte: c_int, count: usize) -> *mut c_void;
 }
 
-/// # Safety
-///
-/// As for `memcpy`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_memcpy(to: P, from: *const c_void, count: usize) -> P {
-    // SAFETY: as for this function.
-    unsafe { memcpy(to, from, count) }
+/// Defines a function that copies or fills memory: which of the first two arguments are accessed,
+/// and the function that does it. The exported function is a jump with the return address as the
+/// fourth argument.
+macro_rules! copies {
+    ($($name:ident, $real:ident($second:ident: $type:ty), $reads:literal;)+) => {$(
+        mod $name {
+            use super::*;
+
+            unsafe extern "C" fn body(to: P, $second: $type, count: usize, pc: usize) -> P {
+                crate::race::access(to as usize, count, true, pc);
+                if $reads {
+                    crate::race::access($second as usize, count, false, pc);
+                }
+                // SAFETY: the program passes valid arguments.
+                unsafe { $real(to, $second, count) }
+            }
+
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name() {
+                core::arch::naked_asm!("mov rcx, [rsp]", "jmp {body}", body = sym body)
+            }
+        }
+    )+};
 }
 
-/// # Safety
-///
-/// As for `memmove`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_memmove(to: P, from: *const c_void, count: usize) -> P {
-    // SAFETY: as for this function.
-    unsafe { memmove(to, from, count) }
+copies! {
+    __tsan_memcpy, memcpy(from: *const c_void), true;
+    __tsan_memmove, memmove(from: *const c_void), true;
+    __tsan_memset, memset(byte: c_int), false;
 }
 
-/// # Safety
-///
-/// As for `memset`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __tsan_memset(to: P, byte: c_int, count: usize) -> P {
-    // SAFETY: as for this function.
-    unsafe { memset(to, byte, count) }
+/// Defines a function that maps memory.
+macro_rules! maps {
+    ($($name:ident)+) => {$(
+        /// # Safety
+        ///
+        /// As for the function of libc.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            at: usize,
+            len: usize,
+            protection: c_int,
+            flags: c_int,
+            fd: c_int,
+            offset: isize,
+        ) -> P {
+            let arguments =
+                [at, len, protection as usize, flags as usize, fd as usize, offset as usize];
+            // SAFETY: the program passes what it would pass to the kernel.
+            let mapped = sys::result(unsafe { sys::call(sys::MMAP, arguments) });
+            if mapped != -1 {
+                crate::race::forget(mapped as usize, len);
+            }
+            mapped as P
+        }
+    )+};
 }
+
+maps! { mmap mmap64 }

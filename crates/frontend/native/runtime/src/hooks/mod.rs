@@ -89,6 +89,7 @@ mod heap;
 mod memory;
 mod mutex;
 mod once;
+mod outside;
 mod poll;
 pub mod process;
 mod random;

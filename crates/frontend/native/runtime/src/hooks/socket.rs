@@ -16,7 +16,7 @@ use crate::sys::{self, result};
 const INTERNET: u16 = 2;
 const INTERNET6: u16 = 10;
 
-/// The error of a connection that nobody accepts, as the kernel returns it.
+/// The error of a refused connection, as the kernel returns it.
 const REFUSED: isize = -111;
 
 /// Flags of single calls.

@@ -6,8 +6,8 @@
 //! steps, and is the same whenever the same schedule is taken.
 //!
 //! A sleep, and every wait with a time limit, has a deadline. When one passes, no clock shows an
-//! earlier time any more: such a step depends on the steps of all threads, so this too follows
-//! from what happened before. When a deadline may pass says [`may_expire`](crate::block::may_expire).
+//! earlier time any more: such a step depends on the steps of all threads, so this too follows from
+//! what happened before. When a deadline may pass says [`may_expire`](crate::block::may_expire).
 
 use core::ffi::{c_int, c_long, c_uint};
 
@@ -38,7 +38,7 @@ impl Time {
         Time { seconds, rest: nanoseconds }
     }
 
-    /// Whether it is no time at all.
+    /// Whether the duration is zero.
     pub fn is_zero(&self) -> bool {
         (self.seconds, self.rest) == (0, 0)
     }

@@ -1,5 +1,5 @@
 //! Functions that this library cannot control. A program that calls one of them is refused, by the
-//! name of the function: to go on would be wrong in silence.
+//! name of the function: to continue would silently give wrong results.
 
 use crate::schedule::unsupported;
 

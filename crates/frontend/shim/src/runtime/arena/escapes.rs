@@ -4,27 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::runtime::blocks::Block;
 
-/// How often a thread's blocks of one size may be found to outlive executions before all of them
-/// are taken to.
-const PATIENCE: u32 = 64;
+/// After this many blocks of one thread and size have outlived executions, all blocks of that
+/// thread and size are assumed to.
+const MOST_BLOCKS: u32 = 64;
 
 /// Blocks that are known to outlive executions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Escapes {
     blocks: BTreeSet<Block>,
-    /// How many of a slot and a size.
+    /// The number of such blocks by slot and size.
     sizes: BTreeMap<(u8, usize), u32>,
 }
 
 impl Escapes {
-    /// Whether none is known, as in most tests.
+    /// Whether no such block is known, as in most tests.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
     pub(super) fn contains(&self, block: &Block) -> bool {
-        let all = |count: &u32| *count > PATIENCE;
+        let all = |count: &u32| *count > MOST_BLOCKS;
         self.blocks.contains(block) || self.sizes.get(&(block.slot, block.size)).is_some_and(all)
     }
 

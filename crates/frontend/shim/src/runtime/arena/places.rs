@@ -1,9 +1,9 @@
-//! The places of a window's regions: where blocks are, and which place a thread gets next.
+//! The places of a window's regions: where blocks are, and which place a thread's next block gets.
 //!
-//! A test allocates and frees a dozen blocks in an execution of a few microseconds, so none of this
-//! is a search: a table leads from an offset to its record, and freed places are lists within the
-//! records. At the end of an execution the records are forgotten and the table is left as it is: an
-//! entry counts only if the record that it leads to is at that offset.
+//! A test allocates and frees a dozen blocks in an execution of a few microseconds, so nothing here
+//! searches: a table maps an offset to its record, and freed places are linked lists within the
+//! records. At the end of an execution the records are dropped and the table is left unchanged: an
+//! entry is valid only if its record is at that offset.
 
 use std::alloc::Layout;
 
@@ -11,15 +11,16 @@ use preempt_system::fingerprint::Mixer;
 use preempt_system::{MAX_THREADS, ThreadId, ThreadSet};
 
 use super::super::blocks::Block;
+use super::parts::FIRST;
 use super::{Freed, LARGEST, Use};
 
-/// Classes of sizes: up to 1 KiB by multiples of 16, then by powers of two.
+/// The number of size classes up to 1 KiB, by multiples of 16. Larger classes are powers of two.
 pub(super) const FINE: usize = 64;
 
-/// Instead of a class: the place is not used again.
+/// The class of places that are not reused.
 pub(super) const UNIQUE: usize = FINE + 8;
 
-/// All classes.
+/// The number of classes.
 pub(crate) const CLASSES: usize = UNIQUE + 1;
 
 /// Offsets of blocks are multiples of it.
@@ -30,7 +31,7 @@ pub(super) const GRAIN: usize = 16;
 pub(super) struct PlaceId(u32);
 
 impl PlaceId {
-    /// Ends a list.
+    /// The end of a list.
     const NONE: PlaceId = PlaceId(u32::MAX);
     /// Regions have at most 16 MiB, and two places in them are 32 bytes apart or more.
     const BITS: u32 = 24;
@@ -52,20 +53,20 @@ impl PlaceId {
 /// A place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Where it begins, counted from the beginning of the execution's part of the region.
+    /// The offset from the beginning of the execution's part of the region.
     pub(super) at: u32,
-    /// The place that comes after it in a list.
+    /// The next place in the list of freed places.
     next: PlaceId,
-    /// The block that is there, or was there last.
+    /// The current block at the place, or the last one.
     pub(super) block: Block,
     pub(super) state: Use,
     class: u8,
-    /// Whether the check has met objects in the block.
+    /// Whether the block contains objects of the check.
     pub(super) holds_objects: bool,
 }
 
 impl Record {
-    /// One that is not used yet.
+    /// An unused record.
     const NONE: Record = Record {
         at: 0,
         next: PlaceId::NONE,
@@ -80,38 +81,67 @@ impl Record {
 #[derive(Debug)]
 pub(super) struct Region {
     next: usize,
-    /// How many of the records are those of the present execution.
+    /// The number of records that belong to the current execution.
     count: usize,
     records: Vec<Record>,
-    /// For every [`GRAIN`] of the region the number of the record that began there last.
+    /// For every [`GRAIN`] of the region, the number of the last record that began there.
     numbers: Vec<u32>,
 }
 
-/// All blocks of the present execution.
+/// All blocks of the current execution.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// Where the present execution's part of each region begins.
+    /// The offset at which the current execution's part of each region begins.
     pub(super) start: usize,
     pub(super) live: isize,
     /// The slots whose regions or lists are not empty.
     touched: ThreadSet,
+    /// The slots of which this was so in an earlier execution.
+    used: ThreadSet,
     regions: [Region; MAX_THREADS],
     /// For each slot and class the place that the thread freed last.
-    lists: [[PlaceId; CLASSES]; MAX_THREADS],
+    lists: [[List; CLASSES]; MAX_THREADS],
+    /// The number of the present execution. Lists of others are empty: emptying all classes of all
+    /// threads would take longer than most executions use their lists.
+    execution: u32,
+}
+
+/// Places that a thread has freed, linked by [`Record::next`]: the first one, and the execution in
+/// which it was put there.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: PlaceId,
+    execution: u32,
+}
+
+impl List {
+    const EMPTY: List = List { first: PlaceId::NONE, execution: 0 };
+
+    #[inline(always)]
+    fn first(self, execution: u32) -> PlaceId {
+        if self.execution == execution { self.first } else { PlaceId::NONE }
+    }
+
+    /// Puts a place in front, and returns the one that was there.
+    #[inline(always)]
+    fn push(&mut self, place: PlaceId, execution: u32) -> PlaceId {
+        std::mem::replace(self, List { first: place, execution }).first(execution)
+    }
 }
 
 impl Default for Blocks {
     fn default() -> Blocks {
         let (regions, lists) =
-            ([const { Region::EMPTY }; MAX_THREADS], [[PlaceId::NONE; CLASSES]; MAX_THREADS]);
-        Blocks { start: 0, live: 0, touched: ThreadSet::EMPTY, regions, lists }
+            ([const { Region::EMPTY }; MAX_THREADS], [[List::EMPTY; CLASSES]; MAX_THREADS]);
+        let (touched, used) = (ThreadSet::EMPTY, ThreadSet::EMPTY);
+        Blocks { start: FIRST, live: 0, touched, used, regions, lists, execution: 1 }
     }
 }
 
 impl Blocks {
     /// A place for a block of this class: the one that the thread in this slot freed last, or else
-    /// the next part of its region, of `room` bytes and up to an `end`. `None` also if the region's
-    /// tables are full; nothing is changed then. The caller says what is there.
+    /// the next `room` bytes of its region, up to `end`. `None` if there is no room or the region's
+    /// tables are full; then nothing is changed. The caller fills in the record.
     #[inline(always)]
     pub(super) fn take(
         &mut self,
@@ -120,10 +150,10 @@ impl Blocks {
         (room, end): (usize, usize),
     ) -> Option<(PlaceId, &mut Record)> {
         let list = &mut self.lists[slot][class];
-        if *list != PlaceId::NONE {
-            let place = *list;
+        let place = list.first(self.execution);
+        if place != PlaceId::NONE {
             let record = &mut self.regions[place.slot()].records[place.number()];
-            *list = record.next;
+            list.first = record.next;
             return Some((place, record));
         }
         let region = &mut self.regions[slot];
@@ -139,7 +169,7 @@ impl Blocks {
         Some((PlaceId::new(slot, number), record))
     }
 
-    /// The same for a block of any size. `None` if it would not end before the `end`.
+    /// Like [`Blocks::take`], for a block of any size. `None` if it would not end before `end`.
     pub(super) fn place(
         &mut self,
         slot: usize,
@@ -147,7 +177,7 @@ impl Blocks {
         end: usize,
     ) -> Option<(PlaceId, &mut Record)> {
         let class = class_of(layout);
-        if self.lists[slot][class] == PlaceId::NONE {
+        if self.lists[slot][class].first(self.execution) == PlaceId::NONE {
             let region = &mut self.regions[slot];
             region.next = region.next.next_multiple_of(layout.align().max(GRAIN));
             region.fit();
@@ -155,9 +185,8 @@ impl Blocks {
         self.take(slot, class, (room_of(class, layout.size()), end))
     }
 
-    /// Frees the block at this offset of a region, if it is there and the check has met no objects
-    /// in it: the thread in `by.slot` gets the place again. Returns the size; nothing is changed if
-    /// there is none.
+    /// Frees the block at this offset of a region, if there is one without objects of the check:
+    /// the thread in `by.slot` can reuse the place. Returns the size; otherwise changes nothing.
     #[inline(always)]
     pub(super) fn free_plain(&mut self, slot: usize, offset: usize, by: Freed) -> Option<usize> {
         let Region { count, records, numbers, .. } = &mut self.regions[slot];
@@ -170,7 +199,7 @@ impl Blocks {
         }
         record.state = Use::Freed(by);
         let list = &mut self.lists[usize::from(by.slot)][class];
-        record.next = std::mem::replace(list, PlaceId::new(slot, number));
+        record.next = list.push(PlaceId::new(slot, number), self.execution);
         self.touched.insert(ThreadId::new(by.slot.into()));
         self.live -= 1;
         Some(record.block.size)
@@ -196,18 +225,18 @@ impl Blocks {
             .filter(|record| offset - (record.at as usize) < record.block.size)
     }
 
-    /// The thread in this slot has freed a place, which it is to get again.
+    /// Adds a place to the list of freed places of the thread in this slot.
     #[inline(always)]
     pub(super) fn list(&mut self, slot: usize, place: PlaceId) {
         let record = &mut self.regions[place.slot()].records[place.number()];
         let class = usize::from(record.class);
         if class < UNIQUE {
-            record.next = std::mem::replace(&mut self.lists[slot][class], place);
+            record.next = self.lists[slot][class].push(place, self.execution);
             self.touched.insert(ThreadId::new(slot));
         }
     }
 
-    /// The records of all regions, with the slots of these.
+    /// The records of all regions, with their slots.
     pub(super) fn records(&self) -> impl Iterator<Item = (usize, &Record)> {
         self.touched.iter().flat_map(|thread| {
             let region = &self.regions[thread.index()];
@@ -215,13 +244,13 @@ impl Blocks {
         })
     }
 
-    /// Adds to `mixer` which places the next allocations get.
+    /// Adds the places of the next allocations to `mixer`.
     pub(super) fn absorb_places(&self, mixer: &mut Mixer) {
         for slot in self.touched.iter().map(ThreadId::index) {
             mixer.absorb(slot as u64);
             mixer.absorb(self.regions[slot].next as u64);
             for &list in &self.lists[slot] {
-                let mut place = list;
+                let mut place = list.first(self.execution);
                 while place != PlaceId::NONE {
                     mixer.absorb(place.0.into());
                     place = self.regions[place.slot()].records[place.number()].next;
@@ -230,17 +259,28 @@ impl Blocks {
         }
     }
 
-    /// Forgets all places.
+    /// Removes all places.
     pub(super) fn clear(&mut self) {
         self.live = 0;
+        self.used = self.used();
         for thread in std::mem::take(&mut self.touched).iter() {
             let region = &mut self.regions[thread.index()];
             (region.next, region.count) = (0, 0);
-            self.lists[thread.index()] = [PlaceId::NONE; CLASSES];
+        }
+        self.execution = self.execution.wrapping_add(1);
+        if self.execution == 0 {
+            // Numbers come again: no list may have one of them.
+            self.lists = [[List::EMPTY; CLASSES]; MAX_THREADS];
+            self.execution = 1;
         }
     }
 
-    /// How much of the regions is used: the most of all of them.
+    /// The slots whose regions have been used by any execution of the window.
+    pub(super) fn used(&self) -> ThreadSet {
+        ThreadSet::from_bits(self.used.bits() | self.touched.bits())
+    }
+
+    /// The largest number of bytes that is used in any region.
     pub(super) fn most(&self) -> usize {
         self.touched.iter().map(|thread| self.regions[thread.index()].next).max().unwrap_or(0)
     }
@@ -249,7 +289,7 @@ impl Blocks {
 impl Region {
     const EMPTY: Region = Region { next: 0, count: 0, records: Vec::new(), numbers: Vec::new() };
 
-    /// Makes room in the tables for one more place.
+    /// Extends the tables for one more place.
     fn fit(&mut self) {
         let enough = |needed: usize| needed.next_power_of_two().max(64);
         if self.count >= self.records.len() {
@@ -261,10 +301,10 @@ impl Region {
     }
 }
 
-/// The class of blocks that can take each other's places.
+/// The size class of a block. Blocks of one class can reuse each other's places.
 #[inline]
 pub(crate) fn class_of(layout: Layout) -> usize {
-    // The largest number if the size is 0.
+    // Wraps to the largest number if the size is 0.
     let fine = layout.size().wrapping_sub(1) / GRAIN;
     if fine < FINE && layout.align() <= GRAIN { fine } else { coarse_class(layout) }
 }
@@ -281,8 +321,15 @@ fn coarse_class(layout: Layout) -> usize {
     }
 }
 
-/// The distance to the next place from one for a block of this size, or for any of its class: one
-/// byte more, so that the end of the block is not the beginning of another one.
+/// The same for blocks up to 1 KiB, which nearly all are; `None` for others.
+#[inline(always)]
+pub(super) fn fine_class_of(layout: Layout) -> Option<usize> {
+    let last = layout.size().max(1) - 1;
+    (layout.align() <= GRAIN && last < GRAIN * FINE).then_some(last / GRAIN)
+}
+
+/// The size of a place for a block of this size and class. One byte is added, so that the end of a
+/// block is never the address of another one.
 #[inline(always)]
 pub(super) fn room_of(class: usize, size: usize) -> usize {
     if class < FINE {
@@ -323,6 +370,7 @@ mod tests {
         for size in 0..=LARGEST {
             let class = class_of(layout(size));
             assert!(class < UNIQUE && room_of(class, size) > size, "{size}");
+            assert_eq!(fine_class_of(layout(size)), (class < FINE).then_some(class), "{size}");
             assert!(
                 class == 0 || room_of(class - 1, size) - GRAIN < size,
                 "{size}: a smaller class would do"

@@ -2,14 +2,16 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::null_mut;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicUsize};
+use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-use preempt_system::MAX_THREADS;
+use preempt_system::{MAX_THREADS, ThreadId, ThreadSet};
 
+use super::parts::{self, FIRST, Part, Parts};
 use super::places::Blocks;
 
-/// The sizes of a slot's region that are tried: address space may be limited.
+/// The sizes of a slot's region, the largest that the system grants: address space may be limited.
 const REGIONS: [usize; 2] = [16 << 20, 1 << 20];
 
 /// The most windows in a process.
@@ -17,12 +19,12 @@ const MOST: usize = 1024;
 
 static WINDOWS: [AtomicPtr<Window>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// All windows lie between these.
+/// All windows are between these addresses.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Its address stands for the OS thread.
+    /// Its address identifies the OS thread.
     static TOKEN: Cell<u8> = const { Cell::new(0) };
 }
 
@@ -30,8 +32,8 @@ pub(super) fn token() -> usize {
     TOKEN.try_with(|token| std::ptr::from_ref(token).addr()).unwrap_or(1)
 }
 
-/// A part of the address space, used by one runtime at a time. It is never unmapped: others may
-/// have blocks in it.
+/// A part of the address space, used by one runtime at a time. It is never unmapped, because code
+/// outside may have blocks in it.
 pub(super) struct Window {
     pub(super) base: usize,
     /// The size of a region, a power of two, and which one.
@@ -39,24 +41,34 @@ pub(super) struct Window {
     pub(super) bits: u32,
     /// The OS thread whose runtime uses it; 0 if none does.
     pub(super) owner: AtomicUsize,
-    /// Blocks that have outlived their executions and were not freed.
-    pub(super) escaped: AtomicIsize,
+    /// What executions have left behind.
+    pub(super) parts: Mutex<Parts>,
     pub(super) blocks: UnsafeCell<Blocks>,
 }
 
 // SAFETY: `blocks` is used by the owner's OS thread only, see `free`.
 unsafe impl Sync for Window {}
 
-/// The window that an address is in.
+/// The window that contains an address.
 #[inline]
 pub(super) fn window_of(address: usize) -> Option<&'static Window> {
-    if address < LOW.load(Relaxed) || address >= HIGH.load(Relaxed) {
+    if !may_contain(address) {
         return None;
     }
-    WINDOWS[..COUNT.load(Acquire).min(MOST)].iter().find_map(|window| {
+    all().find(|window| address.wrapping_sub(window.base) < window.region * MAX_THREADS)
+}
+
+/// Whether an address is between the first window and the last.
+#[inline]
+pub(super) fn may_contain(address: usize) -> bool {
+    address >= LOW.load(Relaxed) && address < HIGH.load(Relaxed)
+}
+
+/// All windows of the process.
+pub(super) fn all() -> impl Iterator<Item = &'static Window> {
+    WINDOWS[..COUNT.load(Acquire).min(MOST)].iter().filter_map(|window| {
         // SAFETY: windows are leaked boxes.
-        let window = unsafe { window.load(Acquire).as_ref() }?;
-        (address.wrapping_sub(window.base) < window.region * MAX_THREADS).then_some(window)
+        unsafe { window.load(Acquire).as_ref() }
     })
 }
 
@@ -70,9 +82,7 @@ impl Window {
     /// An unused window that has room, or a new one.
     pub(super) fn take() -> Option<&'static Window> {
         let own = token();
-        for window in &WINDOWS[..COUNT.load(Acquire).min(MOST)] {
-            // SAFETY: windows are leaked boxes.
-            let Some(window) = (unsafe { window.load(Acquire).as_ref() }) else { continue };
+        for window in all() {
             let free = window.owner.load(Acquire) == 0;
             if free && window.owner.compare_exchange(0, own, AcqRel, Relaxed).is_ok() {
                 if window.make_room() {
@@ -87,10 +97,10 @@ impl Window {
         let (base, region) =
             REGIONS.iter().find_map(|&region| Some((reserve(region * MAX_THREADS)?, region)))?;
         let blocks = UnsafeCell::new(Blocks::default());
-        let (owner, escaped) = (AtomicUsize::new(own), AtomicIsize::new(0));
+        let (owner, parts) = (AtomicUsize::new(own), Mutex::default());
         let bits = region.trailing_zeros();
         let window: &'static Window =
-            Box::leak(Box::new(Window { base, region, bits, owner, escaped, blocks }));
+            Box::leak(Box::new(Window { base, region, bits, owner, parts, blocks }));
         let at = COUNT.fetch_add(1, AcqRel);
         WINDOWS.get(at)?.store(std::ptr::from_ref(window).cast_mut(), Release);
         LOW.fetch_min(base, AcqRel);
@@ -98,19 +108,72 @@ impl Window {
         Some(window)
     }
 
-    /// Lets the next execution begin behind the blocks that have outlived theirs; false if there is
-    /// little room behind them.
-    ///
-    /// An execution that deadlocks never frees its blocks, so a process with many failing checks
-    /// would need a window for each if these were not shared.
+    /// Lets the next execution begin after what earlier ones have left behind; false if there is
+    /// too little room after it.
+    #[inline]
     pub(super) fn make_room(&self) -> bool {
         let blocks = super::blocks(self);
-        if self.escaped.load(Acquire) == 0 {
-            blocks.start = 0;
+        if blocks.start != FIRST {
+            let start = parts::lock(&self.parts).begin();
+            if start < blocks.start {
+                // Parts were released. What executions after them have used is not needed either.
+                let regions = blocks.used();
+                self.release_pages(start, self.region, regions);
+            }
+            blocks.start = start;
         }
         blocks.start <= self.region / 2
     }
+
+    /// The slot whose region contains an address, and the offset in it.
+    pub(super) fn place_of(&self, address: usize) -> Option<(ThreadId, usize)> {
+        let (slot, offset) = super::place_in(self, address)?;
+        Some((ThreadId::new(slot), offset))
+    }
+
+    /// The memory of a part.
+    pub(super) fn ranges(&self, part: &Part) -> impl Iterator<Item = (usize, usize)> + use<> {
+        self.ranges_in(part.start, part.end, part.regions)
+    }
+
+    /// The memory between two offsets in these slots' regions.
+    fn ranges_in(
+        &self,
+        start: usize,
+        end: usize,
+        regions: ThreadSet,
+    ) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (base, region) = (self.base, self.region);
+        regions.iter().map(move |thread| {
+            let region = base + thread.index() * region;
+            (region + start, region + end)
+        })
+    }
+
+    /// Returns the pages of a part, in which no block is used, to the system.
+    pub(super) fn release_part(&self, part: &Part) {
+        self.release_pages(part.start, part.end, part.regions);
+    }
+
+    fn release_pages(&self, start: usize, end: usize, regions: ThreadSet) {
+        for (start, end) in self.ranges_in(start, end, regions) {
+            release(start, end - start);
+        }
+    }
 }
+
+/// Returns pages of a window to the system. They stay reserved, and are zero when they are used
+/// again.
+#[cfg(unix)]
+fn release(start: usize, size: usize) {
+    let start = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: whole pages of a window, in which no block is used. If the call fails, the pages keep
+    // their contents, which nobody relies on.
+    unsafe { libc::madvise(start, size, libc::MADV_DONTNEED) };
+}
+
+#[cfg(not(unix))]
+fn release(_start: usize, _size: usize) {}
 
 /// Address space of `size` bytes, aligned to as many. Untouched pages cost nothing.
 #[cfg(unix)]
@@ -119,7 +182,7 @@ fn reserve(size: usize) -> Option<usize> {
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
     );
-    // SAFETY: a new mapping, of which nothing is used before it is known to exist.
+    // SAFETY: a new mapping touches no memory in use; the result is checked before use.
     let start = unsafe { libc::mmap(null_mut(), 2 * size, access, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return None;

@@ -11,7 +11,7 @@ use super::Arc;
 use crate::runtime::identity::{COVERED, Shared};
 use crate::runtime::place::Place;
 use crate::runtime::restart::{RestartReason, restart};
-use crate::runtime::{Runtime, accounts, inside, op, point, site, tell, with};
+use crate::runtime::{self, Runtime, accounts, inside, op, point, site, tell, with};
 
 pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
     Std::as_ptr(std).cast::<()>().addr()
@@ -22,7 +22,7 @@ pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
 pub(super) enum Owners {
     /// Mirrors only.
     Ours,
-    /// std's own too: when it is dropped is not for a check to say.
+    /// Also references of std, whose drops the check does not control.
     Others,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn register(
     }
     with(|runtime| {
         let owner = runtime.next_owner();
-        // What is dead there has been freed: the memory is used again.
+        // A dead entry with this address has been freed: the memory is reused.
         runtime.met.shared.retain(|shared| shared.address != address || !is_dead(shared));
         let known = runtime.met.shared.iter().any(|shared| shared.address == address);
         if !known {
@@ -51,13 +51,13 @@ pub(super) fn register(
     })
 }
 
-/// Whether only weak references are left. It names nothing any more, but attempts to upgrade them
-/// are ordered with the last drop.
+/// Whether only weak references are left. Then it no longer names anything, but attempts to upgrade
+/// them are ordered with the last drop.
 fn is_dead(shared: &Shared) -> bool {
     shared.noun == COVERED && shared.size == 0
 }
 
-/// The value of an `Arc` is gone, and all of it unless there are weak references.
+/// The value of an `Arc` was dropped, and its memory was freed unless there are weak references.
 pub(super) fn forget(address: usize, weak: usize) {
     if !accounts() {
         return;
@@ -75,13 +75,14 @@ fn find(runtime: &mut Runtime, address: usize) -> Option<&mut Shared> {
     runtime.met.shared.iter_mut().rev().find(|shared| shared.address == address)
 }
 
-/// A look at the counts of the `Arc` at this address; `None` if no execution knows it.
-#[must_use = "a thread that has the only reference acquires"]
-pub(super) struct Looked(Option<usize>);
+/// An observation of the counts of the `Arc` at this address; `None` if it does not belong to the
+/// execution.
+#[must_use = "a thread with the only reference acquires what other threads released"]
+pub(super) struct ObservedCounts(Option<usize>);
 
-impl Looked {
-    /// A thread that has the only reference comes after all that have dropped theirs.
-    pub(super) fn alone(&self) {
+impl ObservedCounts {
+    /// Orders a thread that has the only reference after all drops of the others.
+    pub(super) fn acquire(&self) {
         let Some(address) = self.0.filter(|_| inside()) else { return };
         with(|runtime| {
             if let Some(clock) = find(runtime, address).map(|shared| shared.clock.clone()) {
@@ -92,28 +93,34 @@ impl Looked {
     }
 }
 
-/// The program looks at the counts of an `Arc`: a scheduling point, and from now on so are its
-/// clones and drops. By itself it orders nothing: std's are relaxed.
-pub(super) fn look<T: ?Sized>(
+/// The program reads the counts of an `Arc`: a scheduling point, and from now on so are its clones
+/// and drops. The read itself orders nothing, because std's counts are read with relaxed ordering.
+pub(super) fn observe_counts<T: ?Sized>(
     arc: &Arc<T>,
     verb: &'static str,
     site: &'static Site<'static>,
-) -> Looked {
-    look_at(address(&arc.std), verb, site)
+) -> ObservedCounts {
+    observe_counts_at(address(&arc.std), verb, site)
 }
 
-/// The same by its address.
-pub(super) fn look_at(address: usize, verb: &'static str, site: &'static Site<'static>) -> Looked {
+/// Like [`observe_counts`], by the address of the `Arc`.
+pub(super) fn observe_counts_at(
+    address: usize,
+    verb: &'static str,
+    site: &'static Site<'static>,
+) -> ObservedCounts {
     if !inside() {
-        return Looked(None);
+        return ObservedCounts(None);
     }
-    let Some(shared) = with(|runtime| find(runtime, address).cloned()) else { return Looked(None) };
+    let Some(shared) = with(|runtime| find(runtime, address).cloned()) else {
+        return ObservedCounts(None);
+    };
     let made = site::id(shared.site);
     if !with(|runtime| runtime.requirements.counted.contains(&made)) {
         restart(RestartReason::Counted(made));
     }
     count(&shared, verb, site);
-    Looked(Some(address))
+    ObservedCounts(Some(address))
 }
 
 /// A step that touches the counts of an `Arc`.
@@ -129,44 +136,52 @@ pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'st
     });
 }
 
-fn is_counted(runtime: &Runtime, shared: &Shared) -> bool {
+/// Whether the counts of `Arc`s that are made at `site` are steps.
+fn is_counted(runtime: &Runtime, site: &'static Site<'static>) -> bool {
     !runtime.requirements.counted.is_empty()
-        && runtime.requirements.counted.contains(&site::id(shared.site))
+        && runtime.requirements.counted.contains(&site::id(site))
 }
 
-/// Whether the count of an `Arc` matters: then what to call it.
+/// The `Arc` at this address, if changes of its counts are steps.
+#[inline]
 pub(super) fn counted(address: usize) -> Option<Shared> {
+    let counts_none = runtime::look(|runtime| runtime.requirements.counted.is_empty());
+    if counts_none { None } else { counted_among(address) }
+}
+
+/// The same in a test whose `Arc`s are counted, some of them at least.
+#[cold]
+fn counted_among(address: usize) -> Option<Shared> {
     with(|runtime| {
-        if runtime.requirements.counted.is_empty() {
-            return None;
-        }
         let shared = find(runtime, address).cloned()?;
-        is_counted(runtime, &shared).then_some(shared)
+        is_counted(runtime, shared.site).then_some(shared)
     })
 }
 
 impl Runtime {
-    /// A reference to an `Arc` is dropped. If it is the last one and another thread might have
-    /// dropped the last one, the destructor must not synchronise, unless drops are steps. Returns
-    /// what was being dropped before.
+    /// A reference to an `Arc` is dropped. If it is the last one, but another thread could have
+    /// dropped the last one, the destructor must not synchronise unless drops are steps. Returns
+    /// the value that was being dropped before.
     pub(super) fn drop_reference(&mut self, address: usize, last: bool) -> Option<SiteId> {
         let current = self.current;
         let before = self.threads[current].dropping;
         if self.requirements.races
             && let Some(clock) = find(self, address).map(|shared| shared.clock.clone())
         {
-            let mut own = self.races.publish(ThreadId::new(current));
+            let mut own = self.races.clocks.publish(ThreadId::new(current));
             own.join(&clock);
-            find(self, address).expect("it was there").clock = own;
+            find(self, address).expect("the entry was found above").clock = own;
             if last {
                 self.join_clock(current, &clock);
             }
         }
         let Some(shared) = find(self, address) else { return before };
         shared.droppers.insert(ThreadId::new(current));
-        let shared = shared.clone();
-        if last && shared.droppers.len() > 1 && !is_counted(self, &shared) {
-            self.threads[current].dropping = Some(site::id(shared.site));
+        if last && shared.droppers.len() > 1 {
+            let site = shared.site;
+            if !is_counted(self, site) {
+                self.threads[current].dropping = Some(site::id(site));
+            }
         }
         before
     }
@@ -174,7 +189,7 @@ impl Runtime {
     /// The running thread publishes what it did to the thread that drops the last reference.
     pub(super) fn publish(&mut self, address: usize) {
         if self.requirements.races {
-            let own = self.races.publish(ThreadId::new(self.current));
+            let own = self.races.clocks.publish(ThreadId::new(self.current));
             if let Some(shared) = find(self, address) {
                 shared.clock.join(&own);
             }
@@ -183,7 +198,7 @@ impl Runtime {
 
     fn join_clock(&mut self, thread: usize, clock: &VectorClock) {
         if self.requirements.races {
-            self.races.join(ThreadId::new(thread), clock);
+            self.races.clocks.join(ThreadId::new(thread), clock);
         }
     }
 }

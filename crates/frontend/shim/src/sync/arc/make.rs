@@ -10,13 +10,13 @@ use super::{Arc, Weak};
 use crate::runtime::{inside, with};
 
 impl<T> Arc<T> {
-    /// A new one.
+    /// Creates an `Arc`.
     #[track_caller]
     pub fn new(value: T) -> Arc<T> {
         Arc::from_std(Std::new(value))
     }
 
-    /// One whose value has a weak reference to itself.
+    /// Creates an `Arc` whose value has a weak reference to itself.
     #[track_caller]
     pub fn new_cyclic<F: FnOnce(&Weak<T>) -> T>(f: F) -> Arc<T> {
         let site = Site::caller();
@@ -32,17 +32,18 @@ impl<T> Arc<T> {
         Arc { std: ManuallyDrop::new(std), execution }
     }
 
-    /// A pinned one.
+    /// Creates a pinned `Arc`.
     #[track_caller]
     pub fn pin(value: T) -> std::pin::Pin<Arc<T>> {
-        // SAFETY: the value is not moved out of an `Arc` that is pinned: who has only a pin cannot.
+        // SAFETY: a pinned `Arc` is reached only through the pin, which does not move the value
+        // out.
         unsafe { std::pin::Pin::new_unchecked(Arc::new(value)) }
     }
 }
 
 impl<T: ?Sized> Arc<T> {
-    /// The same value, from now on seen by a check: also of an `Arc<dyn Trait>`. `Arc::from` does
-    /// the same, and is there too where this crate is std's.
+    /// Wraps an `Arc` of std, so that a check observes it, for example an `Arc<dyn Trait>`.
+    /// `Arc::from` does the same, and also exists without the feature `check`.
     #[track_caller]
     pub fn from_std(std: Std<T>) -> Arc<T> {
         let owners = if Std::strong_count(&std) == 1 { Owners::Ours } else { Owners::Others };
@@ -58,7 +59,8 @@ impl<T: Default> Default for Arc<T> {
     }
 }
 
-// std's share one value, which is never dropped: a leak, if it were taken over.
+// std's empty values share one allocation that is never dropped; wrapping it would look like a
+// leak.
 impl Default for Arc<str> {
     #[track_caller]
     fn default() -> Arc<str> {

@@ -1,15 +1,15 @@
 //! Mirrors of [`std::sync::Arc`] and [`std::sync::Weak`].
 //!
-//! An `Arc` gives what is in it a name that is the same in every schedule, orders its last drop
+//! An `Arc` gives the objects in it names that are the same in every schedule, orders its last drop
 //! after all others for the race detector, and is a leak if it outlives the execution in which it
 //! was made.
 //!
-//! To clone and to drop is no scheduling point unless it can matter: where the program looks at the
-//! counts, or where the destructor of the value synchronises, so that it matters who drops it last.
-//! Whether it does is found out; the search then starts over.
+//! Clones and drops are scheduling points only where they can matter: if the program reads the
+//! counts, or if the destructor of the value synchronises, so that it matters which thread drops it
+//! last. When an execution shows this, the search starts over.
 //!
-//! The one thing that std's can and these cannot is to become an `Arc<dyn Trait>` by itself:
-//! `Arc::from(Box::new(value) as Box<dyn Trait>)` makes one, with these and with std's.
+//! Unlike std's, these cannot be coerced to `Arc<dyn Trait>`.
+//! `Arc::from(Box::new(value) as Box<dyn Trait>)` works with both.
 
 mod count;
 mod make;
@@ -20,7 +20,7 @@ use std::mem::ManuallyDrop;
 use std::panic::Location as Site;
 use std::sync::Arc as Std;
 
-use self::count::{address, count, counted, forget, look};
+use self::count::{address, count, counted, forget, observe_counts};
 use crate::foreign_threads;
 use crate::runtime::{accounts, inside, with};
 
@@ -37,13 +37,13 @@ impl<T> Arc<T> {
     /// The value, if there is no other reference to it.
     #[track_caller]
     pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
-        let looked = look(&this, "try_unwrap", Site::caller());
+        let observed = observe_counts(&this, "try_unwrap", Site::caller());
         let execution = this.execution;
         let std = this.into_std();
         let (address, weak) = (address(&std), Std::weak_count(&std));
         Std::try_unwrap(std)
             .inspect(|_| {
-                looked.alone();
+                observed.acquire();
                 forget(address, weak);
             })
             .map_err(|std| Arc { std: ManuallyDrop::new(std), execution })
@@ -52,11 +52,11 @@ impl<T> Arc<T> {
     /// The value, if this is the last reference.
     #[track_caller]
     pub fn into_inner(this: Arc<T>) -> Option<T> {
-        let looked = look(&this, "into_inner", Site::caller());
+        let observed = observe_counts(&this, "into_inner", Site::caller());
         let std = this.into_std();
         let (address, weak) = (address(&std), Std::weak_count(&std));
         Std::into_inner(std).inspect(|_| {
-            looked.alone();
+            observed.acquire();
             forget(address, weak);
         })
     }
@@ -69,39 +69,40 @@ impl<T: ?Sized> Arc<T> {
         Std::into_raw(this.into_std())
     }
 
-    /// Takes back what [`Arc::into_raw`] gave.
+    /// The `Arc` from which [`Arc::into_raw`] made the pointer.
     ///
     /// # Safety
     ///
-    /// As of [`std::sync::Arc::from_raw`].
+    /// Those of [`std::sync::Arc::from_raw`].
     pub unsafe fn from_raw(pointer: *const T) -> Arc<T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         Arc { std: ManuallyDrop::new(unsafe { Std::from_raw(pointer) }), execution: 0 }
     }
 
-    /// One reference more to what [`Arc::into_raw`] gave.
+    /// Adds a reference to the `Arc` from which [`Arc::into_raw`] made the pointer.
     ///
     /// # Safety
     ///
-    /// As of [`std::sync::Arc::increment_strong_count`].
+    /// Those of [`std::sync::Arc::increment_strong_count`].
     #[track_caller]
     pub unsafe fn increment_strong_count(pointer: *const T) {
-        // SAFETY: the caller's; neither the reference that there was nor the new one is dropped.
+        // SAFETY: the caller upholds the contract; neither the existing nor the new reference is
+        // dropped.
         let this = ManuallyDrop::new(unsafe { Arc::from_raw(pointer) });
         std::mem::forget(Arc::clone(&this));
     }
 
-    /// One reference less to what [`Arc::into_raw`] gave.
+    /// Drops a reference to the `Arc` from which [`Arc::into_raw`] made the pointer.
     ///
     /// # Safety
     ///
-    /// As of [`std::sync::Arc::decrement_strong_count`].
+    /// Those of [`std::sync::Arc::decrement_strong_count`].
     pub unsafe fn decrement_strong_count(pointer: *const T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         drop(unsafe { Arc::from_raw(pointer) });
     }
 
-    /// std's, which a check does not see any more.
+    /// The `Arc` of std, which a check no longer observes.
     fn into_std(self) -> Std<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again, and not dropped.
@@ -119,28 +120,28 @@ impl<T: ?Sized> Arc<T> {
         Weak::of(Std::downgrade(&this.std), this.execution)
     }
 
-    /// How many references there are. As in std, that says nothing about what those did who have
+    /// The number of references. As in std, reading it does not synchronise with threads that have
     /// dropped theirs.
     #[track_caller]
     pub fn strong_count(this: &Arc<T>) -> usize {
-        let _ = look(this, "strong_count", Site::caller());
+        let _ = observe_counts(this, "strong_count", Site::caller());
         Std::strong_count(&this.std)
     }
 
-    /// How many weak references there are.
+    /// The number of weak references.
     #[track_caller]
     pub fn weak_count(this: &Arc<T>) -> usize {
-        let _ = look(this, "weak_count", Site::caller());
+        let _ = observe_counts(this, "weak_count", Site::caller());
         Std::weak_count(&this.std)
     }
 
-    /// The value, if there is no other reference.
+    /// A mutable reference to the value, if there is no other reference.
     #[track_caller]
     pub fn get_mut(this: &mut Arc<T>) -> Option<&mut T> {
-        let looked = look(this, "get_mut", Site::caller());
+        let observed = observe_counts(this, "get_mut", Site::caller());
         let value = Std::get_mut(&mut this.std);
         if value.is_some() {
-            looked.alone();
+            observed.acquire();
         }
         value
     }
@@ -157,19 +158,19 @@ impl<T: ?Sized> Arc<T> {
 }
 
 impl<T: Clone> Arc<T> {
-    /// The value, of which a copy is made if there are other references.
+    /// A mutable reference to the value, which is cloned if there are other references.
     #[track_caller]
     pub fn make_mut(this: &mut Arc<T>) -> &mut T {
-        let looked = look(this, "make_mut", Site::caller());
+        let observed = observe_counts(this, "make_mut", Site::caller());
         if Std::get_mut(&mut this.std).is_none() {
             *this = Arc::new((**this).clone());
         } else {
-            looked.alone();
+            observed.acquire();
         }
-        Std::get_mut(&mut this.std).expect("the only reference")
+        Std::get_mut(&mut this.std).expect("the reference is the only one")
     }
 
-    /// The value, or a copy of it.
+    /// The value, or a clone of it if there are other references.
     #[track_caller]
     pub fn unwrap_or_clone(this: Arc<T>) -> T {
         Arc::try_unwrap(this).unwrap_or_else(|this| (*this).clone())
@@ -195,7 +196,7 @@ impl<T: ?Sized> Drop for Arc<T> {
             if accounts() && Std::strong_count(std) == 1 {
                 forget(address(std), Std::weak_count(std));
             }
-            // SAFETY: this is the drop of what holds it.
+            // SAFETY: called once, by the drop of its owner.
             return unsafe { ManuallyDrop::drop(std) };
         }
         let address = address(std);

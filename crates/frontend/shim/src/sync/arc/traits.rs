@@ -1,4 +1,4 @@
-//! What an [`Arc`] can do because its value can.
+//! Traits that an [`Arc`] implements if its value does.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

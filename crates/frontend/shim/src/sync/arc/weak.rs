@@ -6,7 +6,7 @@ use std::panic::Location as Site;
 use std::sync::Weak as Std;
 
 use super::Arc;
-use super::count::{count, counted, look_at};
+use super::count::{count, counted, observe_counts_at};
 use crate::runtime::inside;
 
 /// A mirror of [`std::sync::Weak`].
@@ -17,7 +17,7 @@ pub struct Weak<T: ?Sized> {
 }
 
 impl<T> Weak<T> {
-    /// A reference to nothing.
+    /// A weak reference to no value.
     pub const fn new() -> Weak<T> {
         Weak { std: ManuallyDrop::new(Std::new()), execution: 0 }
     }
@@ -44,24 +44,24 @@ impl<T: ?Sized> Weak<T> {
     /// A reference to the value, if it is still there.
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
-        let looked = look_at(self.address(), "upgrade", Site::caller());
-        // As std's it acquires: what made the value, and what was released by those who dropped
-        // theirs.
-        let std = self.std.upgrade().inspect(|_| looked.alone())?;
+        let observed = observe_counts_at(self.address(), "upgrade", Site::caller());
+        // Like std's, it acquires what the creation of the value and drops of other references
+        // released.
+        let std = self.std.upgrade().inspect(|_| observed.acquire())?;
         Some(Arc { std: ManuallyDrop::new(std), execution: self.execution })
     }
 
-    /// How many references there are.
+    /// The number of references.
     #[track_caller]
     pub fn strong_count(&self) -> usize {
-        let _ = look_at(self.address(), "strong_count", Site::caller());
+        let _ = observe_counts_at(self.address(), "strong_count", Site::caller());
         self.std.strong_count()
     }
 
-    /// How many weak references there are, if there is a reference.
+    /// The number of weak references; 0 if there is no strong one.
     #[track_caller]
     pub fn weak_count(&self) -> usize {
-        let _ = look_at(self.address(), "weak_count", Site::caller());
+        let _ = observe_counts_at(self.address(), "weak_count", Site::caller());
         self.std.weak_count()
     }
 
@@ -70,7 +70,7 @@ impl<T: ?Sized> Weak<T> {
         self.std.ptr_eq(&other.std)
     }
 
-    /// A pointer to the value, which need not be there any more.
+    /// A pointer to the value, which may have been dropped.
     pub fn as_ptr(&self) -> *const T {
         self.std.as_ptr()
     }
@@ -83,13 +83,13 @@ impl<T: ?Sized> Weak<T> {
         unsafe { ManuallyDrop::take(&mut this.std) }.into_raw()
     }
 
-    /// Takes back what [`Weak::into_raw`] gave.
+    /// The `Weak` from which [`Weak::into_raw`] made the pointer.
     ///
     /// # Safety
     ///
-    /// As of [`std::sync::Weak::from_raw`].
+    /// Those of [`std::sync::Weak::from_raw`].
     pub unsafe fn from_raw(pointer: *const T) -> Weak<T> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         Weak { std: ManuallyDrop::new(unsafe { Std::from_raw(pointer) }), execution: 0 }
     }
 }
@@ -105,7 +105,7 @@ impl<T: ?Sized> Clone for Weak<T> {
 impl<T: ?Sized> Drop for Weak<T> {
     fn drop(&mut self) {
         self.step("drop weak", None);
-        // SAFETY: this is the drop of what holds it.
+        // SAFETY: called once, by the drop of its owner.
         unsafe { ManuallyDrop::drop(&mut self.std) };
     }
 }

@@ -8,22 +8,28 @@
 //! atomic without an access of the check:
 //!
 //! - `get_mut`, `with_mut` and `into_inner` have the only reference, so no other thread can access
-//!   the atomic until the holder has passed it on. What they write is a plain write that comes
-//!   after every access so far.
-//! - `unsync_load`, `as_ptr` and `Debug` are no scheduling points. The program promises that no
+//!   the atomic until the reference ends. What they write is a plain write that comes after every
+//!   access so far.
+//! - `unsync_load`, `as_ptr` and `Debug` are not scheduling points. The program promises that no
 //!   other thread writes at the same time, or does not care.
 //! - Code outside of all checks uses the atomic of std alone.
 //!
 //! So the copy and the newest value in memory are equal except after such a plain write, after
 //! which the next access finds the difference and [initialises](Memory::initialise) the memory with
-//! the copy ([`commit`]). A plain write of the value that is already there is not seen and needs
-//! not be: its thread has synchronised with all accesses before, so no later load could read an
-//! older store in any model.
+//! the copy ([`commit`]). A plain write of the same value is not noticed and need not be: its
+//! thread has synchronised with all earlier accesses, so no later load could read an older store in
+//! any model.
 //!
-//! The same rule covers an atomic that an execution uses for the first time, one that is made in
-//! the memory of another one that is gone (the name of the place may be the same), and statics
-//! whose value comes from outside of the execution. There is nothing to do on drop: the memory
-//! forgets all values when the next execution begins.
+//! The same rule covers an atomic that an execution uses for the first time, one that reuses the
+//! memory of a dropped atomic (and perhaps its name), and statics whose value comes from outside of
+//! the execution. There is nothing to do on drop: the memory forgets all values when the next
+//! execution begins.
+//!
+//! # Weak memory
+//!
+//! Under [weak memory](preempt_system::memory::Weak) the copy is the last value in modification
+//! order. The search asks for the alternatives of an access before it is performed, so the memory
+//! gets to know an atomic when a thread arrives at an access to it ([`stop`]).
 //!
 //! # Pointers
 //!
@@ -35,13 +41,13 @@ use std::panic::Location as Site;
 use std::sync::atomic::Ordering;
 
 use preempt_replay::OpKind;
-use preempt_system::ThreadId;
-use preempt_system::memory::Memory;
+use preempt_system::memory::{Memory, Stored};
+use preempt_system::{FailureKind, SyncClocks, ThreadId};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{op, point, with};
+use crate::runtime::{Runtime, is_set, op, point, with};
 
-/// Stops before an operation on an atomic that holds `word`. Returns its location.
+/// Stops before an operation on an atomic that holds `word`, or `bits`. Returns its location.
 #[inline]
 pub(super) fn stop(
     identity: &Identity,
@@ -49,29 +55,40 @@ pub(super) fn stop(
     verb: &'static str,
     site: &'static Site<'static>,
     word: impl FnOnce() -> u64,
+    bits: impl FnOnce() -> u64,
 ) -> u32 {
     let location = identity.locate_holding(None, "atomic", site, word);
+    announce(location, bits);
     point(op(kind, location, verb, site));
     identity.is_there(location, "atomic", site);
     location
 }
 
-/// The candidate that a read-modify-write reads, whatever the alternative of its step means: it has
-/// to read the newest store, or it would not be indivisible.
-const NEWEST: u32 = 0;
-
-/// What an access did.
+/// The result of an access.
 pub(super) struct Done {
     /// The value before it: the one that it read, unless it is a store.
     pub(super) old: u64,
     /// The value that it wrote.
     pub(super) written: Option<u64>,
-    /// Whether a report wants to know about it.
+    /// The new value of the copy, if it has one.
+    pub(super) copy: Option<u64>,
+    /// The newest store, if the access does not see it and is narrated.
+    pub(super) stale: Option<Stale>,
+    /// Whether the step is being narrated.
     pub(super) is_narrated: bool,
 }
 
-/// How an operation accessed an atomic in the end, with the ordering that counts. A
-/// compare-and-exchange decides that only when it finds the value.
+/// A store that an access does not see.
+pub(super) struct Stale {
+    /// Its thread, unless it is the initial value.
+    pub(super) by: Option<String>,
+    pub(super) value: u64,
+    /// The number of its step.
+    pub(super) step: u32,
+}
+
+/// How an operation accessed an atomic, with the ordering that applies. A compare-and-exchange
+/// decides that when it reads the value.
 #[derive(Clone, Copy, Debug)]
 enum Committed {
     Load(Ordering),
@@ -80,9 +97,9 @@ enum Committed {
 }
 
 /// Performs an operation on the atomic at `location`, whose copy is `copy`. `new` returns the value
-/// to write, given the old one. `learned` makes a number of the old value that can be compared
-/// between executions, which that of a pointer cannot. Both run while the runtime is borrowed, so
-/// they must not be code of the program.
+/// to write, given the old one. `learned` maps the old value to a number that can be compared
+/// between executions; addresses cannot. Both run while the runtime is borrowed, so they must not
+/// be code of the program.
 #[inline]
 pub(super) fn commit(
     location: u32,
@@ -92,8 +109,87 @@ pub(super) fn commit(
     learned: impl FnOnce(u64) -> u64,
 ) -> Done {
     with(|runtime| {
+        if runtime.weak_memory.is_some() {
+            return commit_weak(runtime, location, kind, copy, new, learned);
+        }
         let thread = ThreadId::new(runtime.current);
-        let memory = &mut runtime.memory;
+        let access = Performed { thread, location, kind, alternative: runtime.outcome.alternative };
+        let (old, committed, written) =
+            access.perform(&mut runtime.memory, &mut runtime.races.clocks, copy, new);
+        if runtime.requirements.races {
+            let clocks = &mut runtime.races.clocks;
+            match committed {
+                Committed::Load(order) => clocks.load(thread, location, order),
+                Committed::Store(order) => clocks.store(thread, location, order),
+                Committed::Update(order) => clocks.update(thread, location, order),
+            }
+        }
+        note(runtime, location, committed, (old, written), learned);
+        let is_narrated = runtime.notes.step.is_some();
+        Done { old, written, copy: written, stale: None, is_narrated }
+    })
+}
+
+/// The same under weak memory, which advances the clocks itself.
+#[inline(never)]
+fn commit_weak(
+    runtime: &mut Runtime,
+    location: u32,
+    kind: OpKind,
+    copy: u64,
+    new: impl FnOnce(u64) -> Option<u64>,
+    learned: impl FnOnce(u64) -> u64,
+) -> Done {
+    let thread = ThreadId::new(runtime.current);
+    let access = Performed { thread, location, kind, alternative: runtime.outcome.alternative };
+    let mut memory = runtime.weak_memory.take().expect("the caller has checked it");
+    memory.set_step(runtime.step);
+    let is_narrated = runtime.notes.step.is_some();
+    let is_stale = is_narrated && access.nth() > 0 && memory.latest(location) == Some(copy);
+    let newest = is_stale.then(|| memory.stored(location, 0));
+    let clocks = &mut runtime.races.clocks;
+    let (old, committed, written) = access.perform(&mut *memory, clocks, copy, new);
+    // The copy is the last value in modification order, which need not be the one just written.
+    let copy = written.and_then(|_| memory.latest(location));
+    runtime.weak_memory = Some(memory);
+    note(runtime, location, committed, (old, written), learned);
+    let stale = newest.map(|Stored { event, value, step }| Stale {
+        by: event.thread.map(|thread| runtime.thread_name(thread.index())),
+        value,
+        step,
+    });
+    Done { old, written, copy, stale, is_narrated }
+}
+
+/// An access that is about to be performed.
+struct Performed {
+    thread: ThreadId,
+    location: u32,
+    kind: OpKind,
+    alternative: u32,
+}
+
+impl Performed {
+    /// The number of stores that it does not see. An odd alternative of a weak exchange is a
+    /// spurious failure.
+    #[inline]
+    fn nth(&self) -> u32 {
+        match self.kind {
+            OpKind::WeakCompareExchange { .. } => self.alternative / 2,
+            _ => self.alternative,
+        }
+    }
+
+    /// Performs it. Returns the old value, what happened, and the value written.
+    #[inline]
+    fn perform(
+        &self,
+        memory: &mut impl Memory,
+        clocks: &mut SyncClocks,
+        copy: u64,
+        new: impl FnOnce(u64) -> Option<u64>,
+    ) -> (u64, Committed, Option<u64>) {
+        let (thread, location, nth) = (self.thread, self.location, self.nth());
         if memory.latest(location) != Some(copy) {
             memory.initialise(location, copy);
         }
@@ -102,50 +198,94 @@ pub(super) fn commit(
             written = new(old);
             written
         };
-        let (old, committed) = match kind {
+        let (old, committed) = match self.kind {
             OpKind::Load(order) => {
-                let candidate = runtime.outcome.alternative;
-                (memory.load(thread, location, order, candidate), Committed::Load(order))
+                (memory.load(clocks, thread, location, order, nth), Committed::Load(order))
             }
             OpKind::Store(order) => {
                 let value = new(copy).expect("a store writes");
-                memory.store(thread, location, value, order);
+                memory.store(clocks, thread, location, value, order, nth);
                 (copy, Committed::Store(order))
             }
             OpKind::Update(order) => {
-                let old = memory.update(thread, location, (order, order), NEWEST, new);
+                let old = memory.update(clocks, thread, location, (order, order), nth, new);
                 (old, Committed::Update(order))
             }
-            OpKind::WeakCompareExchange { failure, .. } if runtime.outcome.alternative == 1 => {
-                // The spurious failure: it finds the value and does not write.
-                let old = memory.load(thread, location, failure, NEWEST);
+            OpKind::WeakCompareExchange { failure, .. } if self.alternative % 2 == 1 => {
+                // The spurious failure: it reads the value and does not write.
+                let old = memory.load(clocks, thread, location, failure, nth);
                 (old, Committed::Load(failure))
             }
             OpKind::CompareExchange { success, failure }
             | OpKind::WeakCompareExchange { success, failure } => {
-                let old = memory.update(thread, location, (success, failure), NEWEST, new);
+                let orders = (success, failure);
+                let old = memory.update(clocks, thread, location, orders, nth, new);
                 let worked = written.is_some();
                 (old, if worked { Committed::Update(success) } else { Committed::Load(failure) })
             }
             _ => unreachable!("an operation on an atomic is one of these"),
         };
-        runtime.outcome.value = learned(old);
-        let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
-            committed;
-        if order != Ordering::SeqCst && runtime.weak.is_none() {
-            runtime.note_weak(order);
-        }
-        if runtime.requirements.races {
-            match committed {
-                Committed::Load(order) => runtime.races.load(thread, location, order),
-                Committed::Store(order) => runtime.races.store(thread, location, order),
-                Committed::Update(order) => runtime.races.update(thread, location, order),
+        (old, committed, written)
+    }
+}
+
+/// Records the result of an access.
+#[inline]
+fn note(
+    runtime: &mut Runtime,
+    location: u32,
+    committed: Committed,
+    (old, written): (u64, Option<u64>),
+    learned: impl FnOnce(u64) -> u64,
+) {
+    runtime.outcome.value = learned(old);
+    let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) = committed;
+    if order != Ordering::SeqCst && runtime.weak.is_none() {
+        runtime.note_weak(order);
+    }
+    if written.is_some_and(|written| written != old) {
+        (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
+        runtime.recording.change(location);
+    }
+}
+
+/// The running thread announces an access to the atomic at `location`, whose copy is `copy`: under
+/// weak memory the search asks for its alternatives before it is performed.
+#[inline]
+fn announce(location: u32, copy: impl FnOnce() -> u64) {
+    with(|runtime| {
+        if let Some(memory) = &mut runtime.weak_memory {
+            let copy = copy();
+            if memory.latest(location) != Some(copy) {
+                memory.initialise(location, copy);
             }
         }
-        if written.is_some_and(|written| written != old) {
-            (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
-            runtime.recording.change(location);
-        }
-        Done { old, written, is_narrated: runtime.notes.step.is_some() }
-    })
+    });
+}
+
+/// Under weak memory, a plain access to an atomic through its only reference races with accesses
+/// that do not happen before it.
+#[inline]
+pub(super) fn exclusive(identity: &Identity, site: &'static Site<'static>) {
+    if is_set() {
+        exclusive_inside(identity, site);
+    }
+}
+
+#[cold]
+fn exclusive_inside(identity: &Identity, site: &'static Site<'static>) {
+    with(|runtime| {
+        let Some(memory) = &runtime.weak_memory else { return };
+        let Some(location) = identity.number_in(runtime.execution) else { return };
+        let thread = ThreadId::new(runtime.current);
+        let Some(other) = memory.unordered(&runtime.races.clocks, thread, location) else { return };
+        let (one, other) =
+            (runtime.thread_name(runtime.current), runtime.thread_name(other.index()));
+        let message = format!(
+            "data race on the atomic made at {}: {one} accesses it through its only reference at \
+             {site}, and {other} has accessed it; nothing orders these accesses",
+            identity.site()
+        );
+        runtime.fail(FailureKind::Race, message, Some(site));
+    });
 }

@@ -1,9 +1,9 @@
 //! Mirrors of [`std::sync::atomic`].
 //!
 //! Inside a check every operation is a scheduling point, and the values are in the
-//! [memory](preempt_system::memory) of the execution. Today that is sequentially consistent
-//! whatever the [`Ordering`] of an operation: a load reads the last store. Outside a check the
-//! types are std's.
+//! [memory](preempt_system::memory) of the execution. It is sequentially consistent whatever the
+//! [`Ordering`] of an operation, so that a load reads the last store, unless the check asks for
+//! [weak memory](crate::Check::memory). Outside a check the types are std's.
 
 mod access;
 mod pointer;
@@ -12,19 +12,20 @@ use std::convert::identity;
 use std::fmt;
 use std::panic::Location as Site;
 
-use preempt_replay::OpKind;
+use preempt_replay::{NO_OBJECT, OpKind};
 use preempt_system::ThreadId;
 use preempt_system::memory::Memory;
 pub use std::sync::atomic::Ordering;
 
-use self::access::{commit, stop};
+use self::access::{Done, Stale, commit, exclusive, stop};
 use crate::runtime::identity::Identity;
-use crate::runtime::{inside, show, tell, with};
+use crate::runtime::{inside, op, point, show, tell, with};
 
 use Ordering::Relaxed;
 
-/// What all atomics have, given a type, std's atomic, and functions: from a value to bits and back,
-/// to a word that can be compared between executions, and to the text in a report.
+/// Defines an atomic type and the methods that all atomics have. Given are the value type, std's
+/// atomic, and functions from a value to bits and back, to a word that can be compared between
+/// executions, and to the text in a report.
 macro_rules! atomic {
     (
         $(#[$doc:meta])* $name:ident $([$param:ident])?, $value:ty, $std:ty,
@@ -38,23 +39,27 @@ macro_rules! atomic {
         }
 
         impl $(<$param>)? $name $(<$param>)? {
-            /// A new one with this value.
+            /// Creates an atomic with this value.
             #[track_caller]
             pub const fn new(value: $value) -> Self {
                 Self { inner: <$std>::new(value), identity: Identity::new() }
             }
 
             /// The value, through the only reference.
+            #[track_caller]
             pub fn get_mut(&mut self) -> &mut $value {
+                exclusive(&self.identity, Site::caller());
                 self.inner.get_mut()
             }
 
             /// The value.
+            #[track_caller]
             pub fn into_inner(self) -> $value {
+                exclusive(&self.identity, Site::caller());
                 self.inner.into_inner()
             }
 
-            /// A pointer to the value. What is done through it is not seen by a check.
+            /// A pointer to the value. A check does not observe accesses through it.
             pub const fn as_ptr(&self) -> *mut $value {
                 self.inner.as_ptr()
             }
@@ -124,7 +129,8 @@ macro_rules! atomic {
             }
 
             /// Replaces the value if it is `current`. Inside a check it fails spuriously only with
-            /// [`Check::weak_cas_failures`](crate::Check::weak_cas_failures).
+            /// [`Check::weak_cas_failures`](crate::Check::weak_cas_failures), and the same exchange
+            /// of a thread at most twice in a row.
             #[track_caller]
             #[inline]
             pub fn compare_exchange_weak(
@@ -140,9 +146,17 @@ macro_rules! atomic {
                 if !with(|runtime| runtime.options.weak_cas_failures) {
                     return self.compare_exchange(current, new, success, failure);
                 }
-                let verb = "compare_exchange_weak";
-                let kind = OpKind::WeakCompareExchange { success, failure };
-                self.exchange(verb, kind, Site::caller(), current, new)
+                let (verb, site) = ("compare_exchange_weak", Site::caller());
+                let exchange = (std::ptr::from_ref(self).addr(), $bits(current), $bits(new));
+                let kind = if with(|runtime| runtime.may_fail_spuriously(exchange, site)) {
+                    OpKind::WeakCompareExchange { success, failure }
+                } else {
+                    OpKind::CompareExchange { success, failure }
+                };
+                let result = self.exchange(verb, kind, site, current, new);
+                let failed = result == Err(current);
+                with(|runtime| runtime.note_weak_exchange(exchange, failed));
+                result
             }
 
             /// Changes the value by a function, which may be called several times.
@@ -188,7 +202,9 @@ macro_rules! atomic {
             }
 
             /// Accesses the value through the only reference, like loom's.
+            #[track_caller]
             pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
+                exclusive(&self.identity, Site::caller());
                 f(self.inner.get_mut())
             }
 
@@ -205,6 +221,7 @@ macro_rules! atomic {
                     let result = if wrote { "Ok" } else { "Err" };
                     format!("{verb}({}, {}) = {result}({})", $shown(current), $shown(new), $shown(old))
                 };
+                expect($bits(current));
                 self.access(verb, kind, site, |old| (old == current).then_some(new), words)
             }
 
@@ -220,15 +237,15 @@ macro_rules! atomic {
                 words: impl FnOnce($value, bool) -> String,
             ) -> Result<$value, $value> {
                 let copy = || self.inner.load(Relaxed);
-                let location = stop(&self.identity, kind, verb, site, || $word(copy()));
+                let location = stop(&self.identity, kind, verb, site, || $word(copy()), || $bits(copy()));
                 let new = |old| new($of_bits(old)).map($bits);
                 let done = commit(location, kind, $bits(copy()), new, |old| $word($of_bits(old)));
-                if let Some(written) = done.written {
-                    self.inner.store($of_bits(written), Relaxed);
+                if let Some(newest) = done.copy {
+                    self.inner.store($of_bits(newest), Relaxed);
                 }
                 let (old, wrote) = ($of_bits(done.old), done.written.is_some());
                 if done.is_narrated {
-                    tell(|| words(old, wrote));
+                    tell(|| words(old, wrote) + &unseen(kind, &done, |bits| { let value: $value = $of_bits(bits); $shown(value).to_string() }));
                     show(&self.identity, || format!("{:?}", copy()));
                 }
                 if wrote { Ok(old) } else { Err(old) }
@@ -250,7 +267,7 @@ macro_rules! atomic {
     };
 }
 
-/// The arithmetic of integers, or of truth values.
+/// Defines the read-modify-write methods of an atomic.
 macro_rules! fetch {
     ($name:ident, $value:ty, $($(#[$doc:meta])* $method:ident($old:ident, $operand:ident) => $new:expr;)*) => {
         impl $name {
@@ -300,26 +317,54 @@ macro_rules! integer {
             fetch_or(old, operand) => old | operand;
             /// Bitwise exclusive or; returns the old value.
             fetch_xor(old, operand) => old ^ operand;
-            /// The greater of both; returns the old value.
+            /// Stores the maximum; returns the old value.
             fetch_max(old, operand) => old.max(operand);
-            /// The smaller of both; returns the old value.
+            /// Stores the minimum; returns the old value.
             fetch_min(old, operand) => old.min(operand);
         );
     )*};
 }
 
-/// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the
-/// race detector is concerned.
+/// The running thread is about to compare and exchange, and expects this value.
 #[inline]
+fn expect(bits: u64) {
+    with(|runtime| {
+        if runtime.weak_memory.is_some() {
+            runtime.threads[runtime.current].expected = bits;
+        }
+    });
+}
+
+/// Which newer store an access does not see, for a report.
+fn unseen(kind: OpKind, done: &Done, shown: impl Fn(u64) -> String) -> String {
+    let Some(Stale { by, value, step }) = &done.stale else { return String::new() };
+    let value = shown(*value);
+    let by = by.as_deref().unwrap_or("its creator");
+    if matches!(kind, OpKind::Store(_)) {
+        return format!(", which comes before {by}'s {value} of step {step} in modification order");
+    }
+    format!(" although {by} stored {value} in step {step}: nothing orders the two")
+}
+
+/// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the
+/// race detector is concerned, and under [weak memory](crate::Check::memory) all accesses. A
+/// `SeqCst` fence is a scheduling point there.
+#[inline]
+#[track_caller]
 pub fn fence(order: Ordering) {
     if !inside() {
         return std::sync::atomic::fence(order);
     }
+    if order == Ordering::SeqCst && with(|runtime| runtime.weak_memory.is_some()) {
+        point(op(OpKind::Fence, NO_OBJECT, "fence", Site::caller()));
+    }
     with(|runtime| {
         let thread = ThreadId::new(runtime.current);
-        runtime.memory.fence(thread, order);
-        if runtime.requirements.races {
-            runtime.races.fence(thread, order);
+        let clocks = &mut runtime.races.clocks;
+        match &mut runtime.weak_memory {
+            Some(memory) => memory.fence(clocks, thread, order),
+            None if runtime.requirements.races => drop(clocks.fence(thread, order)),
+            None => {}
         }
     });
 }
@@ -369,7 +414,7 @@ impl AtomicBool {
     }
 }
 
-// An address means nothing in another execution: all that can be compared is whether it is null.
+// Addresses mean nothing in another execution: only whether a pointer is null can be compared.
 atomic!(
     /// A mirror of [`std::sync::atomic::AtomicPtr`].
     AtomicPtr[T], *mut T, std::sync::atomic::AtomicPtr<T>,

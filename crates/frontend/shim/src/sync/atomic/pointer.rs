@@ -1,4 +1,4 @@
-//! What only an [`AtomicPtr`] has: arithmetic of addresses, and names for them in reports.
+//! Methods that only [`AtomicPtr`] has: arithmetic of addresses, and names for pointers in reports.
 
 use std::panic::Location as Site;
 
@@ -7,7 +7,7 @@ use preempt_replay::OpKind;
 use super::{AtomicPtr, Ordering};
 use crate::runtime::with;
 
-/// A pointer as a value of the memory, which may be read by another thread.
+/// A pointer as a value of the memory. Exposes its provenance, since another thread may read it.
 #[inline]
 pub(super) fn bits<T>(pointer: *mut T) -> u64 {
     pointer.expose_provenance() as u64
@@ -26,11 +26,11 @@ pub(super) fn shown<T>(pointer: *mut T) -> String {
         return "null".to_owned();
     }
     let number = with(|runtime| {
-        let told = &mut runtime.notes.pointers;
-        let known = told.iter().position(|&address| address == pointer.addr());
+        let pointers = &mut runtime.notes.pointers;
+        let known = pointers.iter().position(|&address| address == pointer.addr());
         known.unwrap_or_else(|| {
-            told.push(pointer.addr());
-            told.len() - 1
+            pointers.push(pointer.addr());
+            pointers.len() - 1
         })
     });
     format!("ptr{}", number + 1)

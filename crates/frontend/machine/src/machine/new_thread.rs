@@ -8,8 +8,7 @@ use super::run::{Halt, Stepper};
 
 /// A new thread before its first rest point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Newborn {
-    /// Its slot.
+pub(super) struct NewThread {
     pub(super) slot: usize,
     /// Where its code starts.
     pub(super) entry: Address,
@@ -20,15 +19,15 @@ pub(super) struct Newborn {
 
 impl Stepper<'_> {
     /// Runs the threads that were just created to their first rest points.
-    pub(super) fn start<R: Recorder>(
+    pub(super) fn start_spawned<R: Recorder>(
         &mut self,
         state: &mut [u64],
         recorder: &mut R,
     ) -> Result<(), Halt> {
         let mut next = 0;
-        while let Some(&newborn) = self.spawned.get(next) {
+        while let Some(&new) = self.spawned.get(next) {
             next += 1;
-            self.bear(state, newborn, recorder)?;
+            self.run_to_first_rest(state, new, recorder)?;
         }
         self.spawned.clear();
         Ok(())
@@ -37,23 +36,23 @@ impl Stepper<'_> {
     /// Runs a thread to its first rest point. A thread that would fail on the way stays at its
     /// start: failing is its first step. So it neither hides an error of the thread that created it
     /// nor is hidden by one.
-    pub(super) fn bear<R: Recorder>(
+    pub(super) fn run_to_first_rest<R: Recorder>(
         &mut self,
         state: &mut [u64],
-        newborn: Newborn,
+        new: NewThread,
         recorder: &mut R,
     ) -> Result<(), Halt> {
-        let thread = ThreadId::new(newborn.slot);
-        let Some(start) = newborn.start else {
-            return self.run(state, thread, newborn.entry, recorder);
+        let thread = ThreadId::new(new.slot);
+        let Some(start) = new.start else {
+            return self.run(state, thread, new.entry, recorder);
         };
-        self.unborn.clear();
-        self.unborn.extend_from_slice(state);
-        match self.run(state, thread, newborn.entry, recorder) {
+        self.before_start.clear();
+        self.before_start.extend_from_slice(state);
+        match self.run(state, thread, new.entry, recorder) {
             Err(Halt::Failed(_)) => {
                 // It has changed only its own variables.
-                state.copy_from_slice(&self.unborn);
-                let fits = self.machine.slots[newborn.slot].counter.set(state, i64::from(start));
+                state.copy_from_slice(&self.before_start);
+                let fits = self.machine.slots[new.slot].counter.set(state, i64::from(start));
                 debug_assert!(fits, "a counter holds all rest points");
                 Ok(())
             }
@@ -67,14 +66,10 @@ impl Stepper<'_> {
     #[cold]
     pub(super) fn first_failure(&mut self, state: &[u64], own: Box<Failure>) -> Halt {
         let mut failures = vec![own];
-        for newborn in std::mem::take(&mut self.spawned) {
-            if newborn.start.is_some()
-                && let Err(Halt::Failed(failure)) = self.run(
-                    &mut state.to_vec(),
-                    ThreadId::new(newborn.slot),
-                    newborn.entry,
-                    &mut Off,
-                )
+        for new in std::mem::take(&mut self.spawned) {
+            if new.start.is_some()
+                && let Err(Halt::Failed(failure)) =
+                    self.run(&mut state.to_vec(), ThreadId::new(new.slot), new.entry, &mut Off)
             {
                 failures.push(failure);
             }

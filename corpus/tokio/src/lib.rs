@@ -1,0 +1,1 @@
+//! Programs on tokio's runtimes: see `tests/runtime.rs`.
