@@ -115,26 +115,17 @@ fn probe_word(group: &[AtomicU64], word: u64) -> Probe {
 /// The first word of a slot that a worker is writing.
 const BUSY: u64 = 2;
 
-/// A set of states of `W` words; of any number of words if `W` is 0.
-pub(super) struct Words<const W: usize> {
-    table: Shards,
-    words: usize,
-}
+/// A set of states of `W` words, at least 2.
+pub(super) struct Words<const W: usize>(Shards);
 
 impl<const W: usize> Words<W> {
-    pub(super) fn new(words: usize, jobs: usize) -> Result<Words<W>, StoreFull> {
-        debug_assert!(words > 1 && (W == 0 || W == words), "the width fits");
-        Ok(Words { table: Shards::new(words, Growth::Tight, jobs)?, words })
+    pub(super) fn new(jobs: usize) -> Result<Words<W>, StoreFull> {
+        Ok(Words(Shards::new(W, Growth::Tight, jobs)?))
     }
 
     #[inline(always)]
-    fn words(&self) -> usize {
-        if W == 0 { self.words } else { W }
-    }
-
-    #[inline(always)]
-    fn probe(&self, group: &[AtomicU64], state: &[u64]) -> Probe {
-        for slot in group.chunks_exact(self.words()) {
+    fn probe(group: &[AtomicU64], state: &[u64]) -> Probe {
+        for slot in group.chunks_exact(W) {
             let mut found = slot[0].load(Acquire);
             if found == 0 {
                 match slot[0].compare_exchange(0, BUSY, Acquire, Acquire) {
@@ -165,21 +156,15 @@ impl<const W: usize> Words<W> {
 impl<const W: usize> Visited for Words<W> {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
         let Lookup { fresh, hashes, overflow, .. } = lookup;
-        let words = self.words();
         fresh.clear();
         hashes.clear();
-        hashes.extend(states.chunks_exact(words).map(hash::<W>));
+        hashes.extend(states.chunks_exact(W).map(hash::<W>));
         let rehash = |slot: &[AtomicU64]| {
-            if W == 0 {
-                hash::<W>(&slot.iter().map(|word| word.load(Relaxed)).collect::<Vec<u64>>())
-            } else {
-                let state: [u64; 4] =
-                    std::array::from_fn(|i| if i < W { slot[i].load(Relaxed) } else { 0 });
-                hash::<W>(&state[..W])
-            }
+            let state: [u64; W] = std::array::from_fn(|i| slot[i].load(Relaxed));
+            hash::<W>(&state)
         };
-        self.table.each((words, hashes, overflow), rehash, |number, group| {
-            let probe = self.probe(group, &states[number * words..][..words]);
+        self.0.each((W, hashes, overflow), rehash, |number, group| {
+            let probe = Self::probe(group, &states[number * W..][..W]);
             if let Probe::Filled = probe {
                 fresh.push(number as u32);
             }
@@ -190,7 +175,7 @@ impl<const W: usize> Visited for Words<W> {
     }
 
     fn bytes(&self) -> usize {
-        self.table.bytes()
+        self.0.bytes()
     }
 
     fn omission(&self, _: u64) -> Omission {
@@ -200,15 +185,15 @@ impl<const W: usize> Visited for Words<W> {
 
 impl<const W: usize> SaveInPlace for Words<W> {
     fn save_contents(&self, to: &mut Writer<'_>) {
-        self.table.save(to);
+        self.0.save(to);
     }
 
     fn load_contents(&self, from: &mut Reader) -> Result<(), Damaged> {
-        self.table.load_sizes(from)?;
+        self.0.load_sizes(from)?;
         let mut lookup = Lookup::default();
         // The lowest bit of every state is set. An even number could mean a slot that is written.
         let valid = |state: &[u64]| state[0] & 1 == 1;
-        load_entries(from, self.words(), valid, |states| self.insert(states, &mut lookup))
+        load_entries(from, W, valid, |states| self.insert(states, &mut lookup))
     }
 }
 
@@ -221,7 +206,7 @@ mod tests {
     /// A worker would wait for the end of a write to a slot that is marked as [`BUSY`].
     #[test]
     fn a_state_that_marks_its_slot_is_not_read() {
-        let words = || Words::<2>::new(2, 1).unwrap_or_else(|_| panic!("so little memory"));
+        let words = || Words::<2>::new(1).unwrap_or_else(|_| panic!("so little memory"));
         let (written, first) = (words(), 0x1234_5678_9abc_def1u64);
         written.insert(&[first, 5], &mut Lookup::default()).unwrap_or_else(|_| panic!("memory"));
         let mut bytes = Writer::collect(|to| written.save_contents(to));

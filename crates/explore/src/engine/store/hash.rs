@@ -31,19 +31,24 @@ fn bytes<const W: usize, const B: usize>(state: &[u64]) -> [u8; B] {
     bytes
 }
 
-/// Words whose bytes fit the stack.
-const SHORT: usize = 64;
-
+/// The buffers on the stack are of two sizes, because clearing the larger one takes longer than
+/// hashing a state that fits into the smaller one.
 fn any(state: &[u64]) -> u64 {
-    if state.len() <= SHORT {
-        let mut buffer = [0; 8 * SHORT];
-        for (eight, word) in buffer.chunks_exact_mut(8).zip(state) {
-            eight.copy_from_slice(&word.to_le_bytes());
-        }
-        of_bytes(&buffer[..8 * state.len()])
-    } else {
-        of_bytes(&state.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
+    match state.len() {
+        ..=16 => buffered::<128>(state),
+        ..=64 => buffered::<512>(state),
+        _ => of_bytes(&state.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()),
     }
+}
+
+/// The hash of a state of at most `BYTES` bytes.
+#[inline(always)]
+fn buffered<const BYTES: usize>(state: &[u64]) -> u64 {
+    let mut buffer = [0; BYTES];
+    for (eight, word) in buffer.chunks_exact_mut(8).zip(state) {
+        eight.copy_from_slice(&word.to_le_bytes());
+    }
+    of_bytes(&buffer[..8 * state.len()])
 }
 
 #[cfg(test)]

@@ -10,12 +10,14 @@ pub(crate) mod hash;
 mod shards;
 mod slots;
 mod tree;
+mod wide;
 
 use crate::codec::{Damaged, Reader, SaveInPlace};
 use crate::engine::execution::Stop;
 use crate::plan::StoreKind;
 use crate::plan::coverage::{Limit, Omission};
 use shards::{Growth, Overflow};
+use wide::WideLookup;
 
 /// A set of states.
 pub(crate) trait Visited: SaveInPlace + Sync {
@@ -76,7 +78,7 @@ const LOADED: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreFull;
 
-/// The answer of a store, and its scratch memory. Every worker has one.
+/// The answer of a store, and its scratch memory. Every worker has one for the store that it uses.
 #[derive(Default)]
 pub(crate) struct Lookup {
     /// The numbers of the new states within the batch, ascending.
@@ -84,6 +86,7 @@ pub(crate) struct Lookup {
     hashes: Vec<u64>,
     nodes: Vec<u64>,
     overflow: Overflow,
+    wide: WideLookup,
 }
 
 impl Lookup {
@@ -106,10 +109,10 @@ pub(crate) fn build(
         (StoreKind::Tree | StoreKind::Fingerprint, 1) => {
             Box::new(exact::Word::new(Growth::Tight, jobs)?)
         }
-        (StoreKind::Exact, 2) => Box::new(exact::Words::<2>::new(words, jobs)?),
-        (StoreKind::Exact, 3) => Box::new(exact::Words::<3>::new(words, jobs)?),
-        (StoreKind::Exact, 4) => Box::new(exact::Words::<4>::new(words, jobs)?),
-        (StoreKind::Exact, _) => Box::new(exact::Words::<0>::new(words, jobs)?),
+        (StoreKind::Exact, 2) => Box::new(exact::Words::<2>::new(jobs)?),
+        (StoreKind::Exact, 3) => Box::new(exact::Words::<3>::new(jobs)?),
+        (StoreKind::Exact, 4) => Box::new(exact::Words::<4>::new(jobs)?),
+        (StoreKind::Exact, _) => Box::new(wide::Wide::new(words, jobs)?),
         (StoreKind::Tree, _) => Box::new(tree::Tree::new(words, jobs)?),
         (StoreKind::Fingerprint, 2) => Box::new(fingerprint::Fingerprints::<2>::new(words, jobs)?),
         (StoreKind::Fingerprint, 3) => Box::new(fingerprint::Fingerprints::<3>::new(words, jobs)?),
@@ -193,13 +196,14 @@ mod tests {
             (StoreKind::Tree, 1),
             (StoreKind::Exact, 3),
             (StoreKind::Tree, 3),
+            (StoreKind::Exact, 5),
         ] {
             let store = build(kind, words, 1).expect("there is memory");
             let mut lookup = Lookup::default();
             for round in 0..2 {
                 for first in (0..1_500_000u64).step_by(1000) {
                     let states: Vec<u64> = (first..first + 1000)
-                        .flat_map(|i| [i << 1 | 1, i, i][..words].to_vec())
+                        .flat_map(|i| [i << 1 | 1, i, i, 0, i][..words].to_vec())
                         .collect();
                     store.insert(&states, &mut lookup).expect("there is memory");
                     assert_eq!(

@@ -209,13 +209,20 @@ impl Shards {
 
     /// Writes the sizes of the shards, how many entries there are, and all of them.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
+        self.save_each(to, |entry, to| entry.iter().for_each(|word| to.word(word.load(Relaxed))));
+    }
+
+    /// The same with entries that `write` writes.
+    pub(super) fn save_each(
+        &self,
+        to: &mut Writer<'_>,
+        write: impl Fn(&[AtomicU64], &mut Writer<'_>),
+    ) {
         let shards = self.read();
         shards.iter().for_each(|shard| to.put(&shard.slots.len()));
         to.put(&shards.iter().map(|shard| shard.used.load(Relaxed)).sum::<usize>());
         let slots = shards.iter().flat_map(|shard| shard.slots.chunks_exact(self.stride));
-        for entry in slots.filter(|entry| entry[0].load(Relaxed) != 0) {
-            entry.iter().for_each(|word| to.word(word.load(Relaxed)));
-        }
+        slots.filter(|entry| entry[0].load(Relaxed) != 0).for_each(|entry| write(entry, to));
     }
 
     /// Gives the shards of an empty table the sizes that another one had. They are read before its

@@ -112,7 +112,7 @@ impl Tree {
 
 impl Visited for Tree {
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
-        let Lookup { fresh, hashes, nodes, overflow } = lookup;
+        let Lookup { fresh, hashes, nodes, overflow, .. } = lookup;
         fresh.clear();
         nodes.clear();
         // By columns: the first words of all states, then the second ones, and so on.
