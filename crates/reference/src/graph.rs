@@ -59,7 +59,7 @@ pub fn deadlock() -> Failure {
     Failure {
         kind: Kind::Deadlock,
         line: 0,
-        message: "no thread can move, and not all of them may rest where they are".to_owned(),
+        message: "no thread can move".to_owned(),
     }
 }
 

@@ -152,7 +152,7 @@ pub fn livelock() -> Failure {
 pub fn deadlock() -> Failure {
     Failure {
         kind: FailureKind::Deadlock,
-        message: "no thread can move, and not all of them may rest where they are".into(),
+        message: "no thread can move".into(),
         site: None,
     }
 }

@@ -23,8 +23,11 @@ impl Kind {
             Kind::RwLock if field(0) != 0 => format!("written by {}", owner(field(0))),
             Kind::RwLock if field(1) != 0 => format!("read by {}", threads(field(1))),
             Kind::RwLock => "free".to_owned(),
-            Kind::Condvar | Kind::Barrier { .. } if field(0) == 0 => "nobody waits".to_owned(),
-            Kind::Condvar | Kind::Barrier { .. } => format!("{} waits", threads(field(0))),
+            Kind::Condvar | Kind::Barrier { .. } if field(0) == 0 => "no waiters".to_owned(),
+            Kind::Condvar | Kind::Barrier { .. } => {
+                let verb = if field(0).count_ones() == 1 { "waits" } else { "wait" };
+                format!("{} {verb}", threads(field(0)))
+            }
             Kind::Event { .. } => if field(0) == 0 { "not set" } else { "set" }.to_owned(),
             Kind::Channel { capacity: 0 } => match field(0) {
                 0 => "empty".to_owned(),
