@@ -229,6 +229,7 @@ const UNSAFE: &[&str] = &[
     "crates/frontend/shim/src/plain/cell.rs",
     "crates/frontend/shim/src/runtime/arena.rs",
     "crates/frontend/shim/src/runtime/arena/reclaim.rs",
+    "crates/frontend/shim/src/runtime/arena/scan.rs",
     "crates/frontend/shim/src/runtime/arena/window.rs",
     "crates/frontend/shim/src/runtime/coroutine.rs",
     "crates/frontend/shim/src/runtime/current.rs",

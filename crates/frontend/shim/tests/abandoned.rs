@@ -54,12 +54,80 @@ fn growth(what: impl Fn()) -> usize {
     resident().saturating_sub(before)
 }
 
+/// A page that is shared and can be made inaccessible, for pointers at odd multiples of four.
+struct Page(*mut u8);
+
+// SAFETY: used while the threads of executions run one at a time.
+unsafe impl Sync for Page {}
+
+impl Page {
+    const SIZE: usize = 4 << 10;
+
+    fn new() -> Page {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping touches no memory in use.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), Page::SIZE, access, flags, -1, 0) };
+        assert_ne!(page, libc::MAP_FAILED);
+        Page(page.cast())
+    }
+
+    fn pointer(&self, at: usize) -> *mut *mut [u64; 40] {
+        // SAFETY: inside of the page for every `at` that is used.
+        unsafe { self.0.add(4 + 8 * at).cast() }
+    }
+
+    fn protect(&self, access: i32) {
+        // SAFETY: a mapping of this size.
+        assert_eq!(unsafe { libc::mprotect(self.0.cast(), Page::SIZE, access) }, 0);
+    }
+}
+
+/// Pointers in memory that nothing but the kernel can read at the time of the scans.
+fn pointers_in_protected_memory_keep_their_blocks() {
+    let (page, kept) = (Page::new(), 100);
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    random(kept as u64).run(|| {
+        let at = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if at < kept {
+            // SAFETY: see `Page`.
+            unsafe { page.pointer(at).write_unaligned(Box::into_raw(Box::new([at as u64; 40]))) };
+        }
+        deadlock(10);
+    });
+    page.protect(libc::PROT_NONE);
+    (0..3).for_each(|_| drop(random(1500).run(|| deadlock(10))));
+    page.protect(libc::PROT_READ);
+    for at in 0..kept {
+        // SAFETY: the box was leaked, so the block is still there.
+        let block = unsafe { *page.pointer(at).read_unaligned() };
+        assert_eq!(block, [at as u64; 40]);
+    }
+}
+
 #[test]
 fn what_nobody_refers_to_is_released() {
+    pointers_in_protected_memory_keep_their_blocks();
     // Executions of one check. Each of them leaves three pages or more, without the reclaiming
     // 100 MiB in all.
     let many = growth(|| drop(random(3000).run(|| deadlock(10))));
     assert!(many < 4096, "{many} KiB for deadlocks");
+    // Workers wait for each other's scans.
+    let workers = growth(|| drop(random(3000).jobs(2).run(|| deadlock(10))));
+    assert!(workers < 32 << 10, "{workers} KiB for deadlocks of two workers");
+    // A thread that is always running makes scans worthless, so nothing is released meanwhile.
+    let (stop, runs) = (std::sync::atomic::AtomicBool::new(false), 3000);
+    let disturbed = std::thread::scope(|scope| {
+        use std::sync::atomic::Ordering::Relaxed;
+        let runs_always = scope.spawn(|| while !stop.load(Relaxed) {});
+        let before = resident();
+        random(runs).run(|| deadlock(10));
+        let grown = resident().saturating_sub(before);
+        stop.store(true, Relaxed);
+        runs_always.join().unwrap();
+        grown
+    });
+    assert!(disturbed > 4096, "{disturbed} KiB beside a thread that runs");
     // Blocks that come from the allocator below: 500 MiB in all.
     let large = growth(|| drop(random(100).run(|| deadlock(300 << 10))));
     assert!(large < 32 << 10, "{large} KiB for large blocks");

@@ -35,6 +35,7 @@ mod escapes;
 mod parts;
 mod places;
 mod reclaim;
+mod scan;
 mod window;
 
 use std::alloc::Layout;
@@ -347,6 +348,7 @@ impl Arena {
             }
             blocks.clear();
         }
+        reclaim::wait_for_scan();
         if !complete {
             reclaim::reclaim_if_due();
         }

@@ -12,21 +12,30 @@
 //! Code can use a block only if it has a pointer into it. The scan reads every place where there
 //! may be one:
 //!
-//! - static and thread-local variables, the heap, and the stacks of all OS threads are writable
-//!   mappings, and all of these are read; so are the stacks of coroutines and the windows of other
-//!   checks. Nothing has to be known about them.
-//! - A register may contain the only copy of a pointer. The registers of the scanning thread are
-//!   saved on its stack by the functions that called the scan. Threads that Preempt does not
-//!   control get pointers into an execution only through synchronisation that it does not control
-//!   either; a check fails because of that, unless it allows it (`Check::allow_uncontrolled`). What
-//!   executions of such checks leave behind is never released.
-//! - Another OS thread may move a pointer during a scan, from memory that was not yet read to
-//!   memory that was. So a part is released only after [`SCANS`] scans in a row without a
-//!   reference, between which much other work is done.
+//! - Static and thread-local variables, the heaps of all allocators, the stacks of all OS threads
+//!   and coroutines, the windows of other checks, and memory that is shared or was made read-only
+//!   are mappings of the process. All pages that were ever written are read; nothing has to be
+//!   known about them. A page that cannot be read makes the scan worthless, and memory of a device
+//!   that the process can write makes all scans worthless.
+//! - A register may contain the only copy of a pointer. The scanning thread stores its registers
+//!   on its stack before it reads that, and so do threads that wait for the end of a scan.
+//! - Another OS thread may move a pointer from memory that was not yet read to memory that was. So
+//!   a scan counts only if no other thread of the process has run meanwhile: each one slept in the
+//!   kernel, before and after, and has not been scheduled in between. Threads that run checks wait
+//!   between two executions while a scan is due. If another thread does not stop, nothing is
+//!   released, and the next attempt is made later.
+//! - The registers of another thread that sleeps are in the kernel. What it waits in has saved the
+//!   registers of its callers on the stack, except those that no function up to the system call
+//!   uses. Such a thread gets pointers into an execution only through synchronisation that Preempt
+//!   does not control; a check fails because of that, unless it allows it
+//!   (`Check::allow_uncontrolled`). What executions of such checks leave behind is never released.
+//!   Besides, memory is released only after [`SCANS`] scans in a row without a reference.
 //!
-//! As with every conservative collector, a pointer must be recognisable: an aligned word whose
-//! lower 48 bits are the address, with any tag in the upper and lower bits. Pointers that a program
-//! combines (XOR lists), compresses, or stores unaligned and nowhere else are not seen.
+//! As with every conservative collector, a pointer must be recognisable: eight bytes at a multiple
+//! of four whose lower 48 bits are the address, with any tag in the upper and lower bits. Pointers
+//! that a program combines (XOR lists) or compresses and has nowhere else are not seen, and neither
+//! are those that only the kernel has (the data of an epoll entry, the contents of a pipe) or
+//! another process.
 //!
 //! # Cost
 //!
@@ -34,14 +43,18 @@
 //! read, so the time for scans is proportional to the memory of abandoned executions. A stale word
 //! that happens to look like a pointer keeps one part and nothing else. Where the memory of the
 //! process cannot be read (only Linux has `/proc/self/mem`), nothing is released.
+//! An attempt that other threads make worthless costs [`PATIENCE`], and doubles what has to be
+//! retained before the next one.
 
 use std::alloc::Layout;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
+use std::hint::black_box;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::PAGE;
 use super::parts::{self, Part, RETAINED};
+use super::scan::{self, Quiet, Scan};
 use super::window::{self, Window};
 
 /// The number of consecutive scans without a reference after which memory is released.
@@ -53,11 +66,26 @@ const LEAST: usize = 1 << 20;
 /// A scan is due when as many bytes were retained as the last one has read, divided by this.
 const FRACTION: usize = 4;
 
+/// The most bytes that are retained between two attempts because the last ones were worthless.
+const MOST: usize = 64 << 20;
+
+/// How long a scan waits until no other thread runs.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// The lower bits of a word that are compared with addresses.
 const ADDRESS: usize = (1 << 48) - 1;
 
 /// The retained bytes at which the next scan is due.
 static DUE: AtomicUsize = AtomicUsize::new(LEAST);
+
+/// Held during a scan.
+static SCANNING: Mutex<()> = Mutex::new(());
+
+/// Whether threads that run checks have to wait until [`SCANNING`] is free.
+static PAUSE: AtomicBool = AtomicBool::new(false);
+
+/// The bytes to be retained before the next attempt, after one that was worthless.
+static BACKOFF: AtomicUsize = AtomicUsize::new(LEAST);
 
 /// Blocks of abandoned executions that came from the allocator below, and their number.
 static BLOCKS: Mutex<Vec<Block>> = Mutex::new(Vec::new());
@@ -66,20 +94,20 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// An address in a table of this module. It is stored as its complement, which does not look like
 /// a reference.
 #[derive(Clone, Copy, Debug)]
-struct Hidden(usize);
+pub(super) struct Hidden(usize);
 
 impl Hidden {
-    fn new(address: usize) -> Hidden {
+    pub(super) fn new(address: usize) -> Hidden {
         Hidden(!address)
     }
 
-    fn get(self) -> usize {
+    pub(super) fn get(self) -> usize {
         !self.0
     }
 }
 
 /// A piece of memory, from its first address to the one after its last.
-type Range = (Hidden, Hidden);
+pub(super) type Range = (Hidden, Hidden);
 
 /// A block from the allocator below.
 #[derive(Clone, Copy, Debug)]
@@ -148,25 +176,84 @@ fn forget_kept(address: usize) {
 }
 
 /// Releases what nothing refers to, if a scan is due. Called when no thread of this OS thread's
-/// execution is left.
+/// execution is left, and the execution has left something behind.
 pub(super) fn reclaim_if_due() {
     if RETAINED.load(Relaxed) >= DUE.load(Relaxed) {
         reclaim();
     }
 }
 
+/// Waits while another OS thread scans. Called between two executions.
+#[inline]
+pub(super) fn wait_for_scan() {
+    if PAUSE.load(Relaxed) {
+        wait();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wait() {
+    let registers = scan::registers();
+    // Poisoned or not: only its release counts.
+    drop(SCANNING.lock());
+    black_box(&registers);
+}
+
+/// Lets the other threads continue when it is dropped.
+struct Paused;
+
+impl Paused {
+    fn new() -> Paused {
+        PAUSE.store(true, SeqCst);
+        Paused
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        PAUSE.store(false, SeqCst);
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn reclaim() {
-    static SCANNING: Mutex<()> = Mutex::new(());
     let Ok(_scanning) = SCANNING.try_lock() else { return };
+    let _paused = Paused::new();
+    let registers = scan::registers();
     let mut candidates = Candidates::collect();
-    let Some(read) = scan::mark(&mut candidates) else {
-        DUE.store(usize::MAX, Relaxed);
-        return;
+    let scanned = match quiet() {
+        Some(before) => scan::mark(&mut candidates, &before),
+        None => Scan::Disturbed,
     };
-    candidates.release();
-    DUE.store(RETAINED.load(Relaxed) + LEAST.max(read / FRACTION), Relaxed);
+    black_box(&registers);
+    let due = match scanned {
+        Scan::Impossible => return DUE.store(usize::MAX, Relaxed),
+        Scan::Disturbed => {
+            let next = BACKOFF.load(Relaxed);
+            BACKOFF.store((2 * next).min(MOST), Relaxed);
+            next
+        }
+        Scan::Complete(read) => {
+            candidates.release();
+            BACKOFF.store(LEAST, Relaxed);
+            LEAST.max(read / FRACTION)
+        }
+    };
+    DUE.store(RETAINED.load(Relaxed) + due, Relaxed);
+}
+
+/// Waits until no other thread of the process runs; `None` if one does not stop.
+fn quiet() -> Option<Quiet> {
+    let started = Instant::now();
+    loop {
+        let quiet = Quiet::now();
+        if quiet.is_some() || started.elapsed() > PATIENCE {
+            return quiet;
+        }
+        std::thread::sleep(PATIENCE / 100);
+    }
 }
 
 /// What a scan may find to be without references.
@@ -208,7 +295,7 @@ impl Candidates {
 
     /// Records a word of memory, which may be a reference.
     #[inline]
-    fn see(&mut self, word: usize) {
+    pub(super) fn see(&mut self, word: usize) {
         let address = word & ADDRESS;
         let (low, high) = self.below;
         // Most words are something else.
@@ -241,7 +328,7 @@ impl Candidates {
     }
 
     /// The memory of a part or block with a reference that was not read yet.
-    fn next_pending(&mut self) -> Option<Vec<Range>> {
+    pub(super) fn next_pending(&mut self) -> Option<Vec<Range>> {
         let (number, at) = self.pending.pop()?;
         Some(if number == BELOW {
             vec![self.blocks[at].0.range()]
@@ -252,7 +339,7 @@ impl Candidates {
     }
 
     /// The memory that is read only if there is a reference to it, sorted.
-    fn ranges(&self) -> Vec<Range> {
+    pub(super) fn ranges(&self) -> Vec<Range> {
         let parts = self
             .windows
             .iter()
@@ -293,177 +380,5 @@ impl Candidates {
             // pointer to it, so nobody else has freed it or will.
             unsafe { std::alloc::dealloc(memory, block.layout) };
         }
-    }
-}
-
-/// Reads the writable memory of the process.
-#[cfg(target_os = "linux")]
-mod scan {
-    use std::fs::File;
-    use std::os::unix::fs::FileExt;
-
-    use super::{Candidates, PAGE, Range};
-
-    /// The number of pages that are read at once.
-    const CHUNK: usize = 256;
-
-    /// The number of pages about which the kernel is asked at once. Windows are large, and nearly
-    /// all of their pages were never used.
-    const ASKED: usize = 1 << 15;
-
-    /// The entry of a page in `/proc/self/pagemap` that is in memory, or in swap space.
-    const EXISTS: u64 = 0b11 << 62;
-
-    /// Files by which the process reads its own memory. Reading through the kernel is defined for
-    /// memory that other threads write or unmap meanwhile, which reading through pointers is not.
-    struct Memory {
-        contents: File,
-        pagemap: File,
-        buffer: Vec<u8>,
-        entries: Vec<u8>,
-        /// The number of bytes that were read.
-        read: usize,
-    }
-
-    /// Marks the candidates to which there are references. Returns how many bytes were read;
-    /// `None` if the memory of the process cannot be read.
-    pub(super) fn mark(candidates: &mut Candidates) -> Option<usize> {
-        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-        let open = |name: &str| File::open(name).ok();
-        let (contents, pagemap) = (open("/proc/self/mem")?, open("/proc/self/pagemap")?);
-        let (buffer, entries) = (vec![0; CHUNK * PAGE], vec![0; ASKED * size_of::<u64>()]);
-        let mut memory = Memory { contents, pagemap, buffer, entries, read: 0 };
-        let skipped = candidates.ranges();
-        let mut is_readable = false;
-        for (start, end) in maps.lines().filter_map(writable) {
-            without((start, end), &skipped, |start, end| {
-                is_readable |= memory.visit(start, end, candidates);
-            });
-        }
-        while let Some(ranges) = candidates.next_pending() {
-            for (start, end) in ranges {
-                memory.visit(start.get(), end.get(), candidates);
-            }
-        }
-        // Copies of pointers must not be found by the next scan.
-        memory.buffer.fill(0);
-        is_readable.then_some(memory.read)
-    }
-
-    /// The range of a line of `/proc/self/maps`, if it is a writable mapping of memory.
-    fn writable(line: &str) -> Option<(usize, usize)> {
-        let mut words = line.split_ascii_whitespace();
-        let (start, end) = words.next()?.split_once('-')?;
-        let is_writable = words.next()?.starts_with("rw");
-        let number = |text| usize::from_str_radix(text, 16).ok();
-        Some((number(start)?, number(end)?)).filter(|_| is_writable && !line.contains(" /dev/"))
-    }
-
-    /// Visits the parts of a range that are not in the `skipped` ones, which are sorted.
-    fn without(
-        (mut start, end): (usize, usize),
-        skipped: &[Range],
-        mut visit: impl FnMut(usize, usize),
-    ) {
-        let first = skipped.partition_point(|(_, after)| after.get() <= start);
-        let skipped = skipped[first..].iter().map(|(from, to)| (from.get(), to.get()));
-        for (from, to) in skipped.take_while(|&(from, _)| from < end) {
-            if from > start {
-                visit(start, from);
-            }
-            start = start.max(to);
-        }
-        if start < end {
-            visit(start, end);
-        }
-    }
-
-    impl Memory {
-        /// Shows all words of a range to the candidates, except in pages that were never written.
-        /// Returns whether any were read.
-        fn visit(&mut self, start: usize, end: usize, candidates: &mut Candidates) -> bool {
-            let mut is_readable = false;
-            let mut at = start;
-            while at < end {
-                let page = at / PAGE;
-                let pages = (end.div_ceil(PAGE) - page).min(ASKED);
-                let mut entries = std::mem::take(&mut self.entries);
-                let asked = &mut entries[..pages * size_of::<u64>()];
-                let answer = self.pagemap.read_exact_at(asked, (page * size_of::<u64>()) as u64);
-                let asked = if answer.is_ok() { asked.as_chunks::<8>().0 } else { &[] };
-                let exists = |&entry: &[u8; 8]| u64::from_ne_bytes(entry) & EXISTS != 0;
-                let mut first = 0;
-                while let Some(unused) = asked[first..].iter().position(exists) {
-                    first += unused;
-                    let rest = asked[first..].iter().take(CHUNK);
-                    let run = rest.take_while(|&entry| exists(entry)).count();
-                    let from = ((page + first) * PAGE).max(at);
-                    let to = ((page + first + run) * PAGE).min(end);
-                    is_readable |= self.read(from, to, candidates);
-                    first += run;
-                }
-                self.entries = entries;
-                at = (page + pages) * PAGE;
-            }
-            is_readable
-        }
-
-        /// Shows the words of pages that exist to the candidates. Returns whether they were read.
-        fn read(&mut self, from: usize, to: usize, candidates: &mut Candidates) -> bool {
-            let buffer = &mut self.buffer[..to - from];
-            // Another thread may have unmapped the memory; then it contains no references.
-            if self.contents.read_exact_at(buffer, from as u64).is_err() {
-                return false;
-            }
-            self.read += buffer.len();
-            let aligned = &buffer[from.next_multiple_of(8) - from..];
-            for &word in aligned.as_chunks::<8>().0 {
-                candidates.see(usize::from_ne_bytes(word));
-            }
-            true
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::super::Hidden;
-        use super::*;
-
-        #[test]
-        fn ranges_are_subtracted() {
-            let hidden = |(from, to)| (Hidden::new(from), Hidden::new(to));
-            let skipped = [(10, 20), (20, 30), (40, 50)].map(hidden);
-            for (range, expected) in [
-                ((0, 10), vec![(0, 10)]),
-                ((0, 15), vec![(0, 10)]),
-                ((12, 28), vec![]),
-                ((15, 60), vec![(30, 40), (50, 60)]),
-                ((45, 47), vec![]),
-                ((50, 60), vec![(50, 60)]),
-            ] {
-                let mut parts = Vec::new();
-                without(range, &skipped, |start, end| parts.push((start, end)));
-                assert_eq!(parts, expected, "{range:?}");
-            }
-        }
-
-        #[test]
-        fn only_writable_memory_is_read() {
-            let line =
-                |permissions, name| format!("7f00-7f80 {permissions} 00000000 00:00 0 {name}");
-            assert_eq!(writable(&line("rw-p", "[heap]")), Some((0x7f00, 0x7f80)));
-            assert_eq!(writable(&line("r--p", "/usr/lib/some.so")), None);
-            assert_eq!(writable(&line("rw-s", "/dev/dri/card0")), None);
-            assert_eq!(writable(""), None);
-        }
-    }
-}
-
-/// Platforms on which a process cannot read its own memory by address.
-#[cfg(not(target_os = "linux"))]
-mod scan {
-    pub(super) fn mark(candidates: &mut super::Candidates) -> Option<usize> {
-        let _ = (candidates.ranges(), candidates.next_pending());
-        None
     }
 }
