@@ -32,10 +32,11 @@ pub fn is_exact(program: &Program) -> bool {
         // Loops that wait: the library counts their iterations as steps.
         S::WaitFor(..) | S::YieldNow => true,
         // The library builds these from several objects.
-        S::CallOnce(..) | S::GetOrInit(..) | S::Send(_) | S::Receive | S::TryReceive => true,
+        S::CallOnce(..) | S::GetOrInit(..) | S::SetOnce(..) | S::GetOnce(_) => true,
+        S::Send(_) | S::TrySend(_) | S::Receive | S::TryReceive | S::ReceiveTimeout => true,
         S::SelfWaking(_) | S::Awaits(..) | S::Wakes(..) => true,
         // The library makes these steps only where the count matters.
-        S::DropArc | S::CountArc => true,
+        S::DropArc | S::CountArc | S::Upgrade | S::IntoInner | S::TryUnwrap => true,
         _ => false,
     })
 }

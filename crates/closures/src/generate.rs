@@ -12,7 +12,7 @@ use crate::program::{
 use crate::random::Random;
 
 /// All constructs, for measuring coverage: see [`Statement::construct`].
-pub const CONSTRUCTS: [&str; 70] = [
+pub const CONSTRUCTS: [&str; 81] = [
     "load",
     "store",
     "swap",
@@ -28,6 +28,8 @@ pub const CONSTRUCTS: [&str; 70] = [
     "fetch_min",
     "fetch_update",
     "fence",
+    "acquire fence",
+    "release fence",
     "lock",
     "try_lock",
     "two guards",
@@ -39,6 +41,7 @@ pub const CONSTRUCTS: [&str; 70] = [
     "wait",
     "wait_timeout",
     "wait_while",
+    "wait_timeout_while",
     "notify_one",
     "notify_all",
     "barrier",
@@ -54,6 +57,7 @@ pub const CONSTRUCTS: [&str; 70] = [
     "cell read",
     "cell write",
     "thread local",
+    "thread local with a destructor",
     "yield_now",
     "spin loop",
     "yield loop",
@@ -71,11 +75,18 @@ pub const CONSTRUCTS: [&str; 70] = [
     "asserting destructor",
     "call_once",
     "get_or_init",
+    "set of a OnceLock",
+    "get of a OnceLock",
     "send",
+    "try_send",
     "recv",
     "try_recv",
+    "recv_timeout",
     "drop of an Arc",
     "strong_count",
+    "upgrade of a Weak",
+    "into_inner of an Arc",
+    "try_unwrap of an Arc",
     "pointer swap and free",
     "pointer compare_exchange",
     "atomic in a freed box",
@@ -177,9 +188,14 @@ pub fn program(seed: u64) -> Program {
     program.weak_failures = weak
         && program
             .any(|statement| matches!(statement, Statement::Atomic(_, op, _) if is_weak(*op)));
+    if program.any(|statement| matches!(statement, Statement::TrySend(_))) {
+        program.capacity = Some(1);
+    }
     // A loop around a wait that may always end early would never end.
-    let waits = program.has_channel()
-        || program.any(|statement| matches!(statement, Statement::WaitWhile(..)));
+    let loops = |statement: &Statement| {
+        matches!(statement, Statement::WaitWhile(..) | Statement::WaitTimeoutWhile(..))
+    };
+    let waits = program.has_channel() || program.any(loops);
     program.spurious_wakeups &= !waits;
     program
 }
@@ -219,7 +235,9 @@ impl Generator {
             } else {
                 self.random.below(threads[parent].len() + 1)
             };
-            if !early && self.random.percent(12) {
+            // A scope may end before the thread-local values of its threads are dropped.
+            let guarded = has_guard(&threads[child]);
+            if !early && self.random.percent(12) && !guarded {
                 let mut block = Vec::new();
                 if at < threads[parent].len() && !starts(&threads[parent][at]) {
                     block.push(threads[parent].remove(at));
@@ -310,12 +328,13 @@ impl Generator {
                 4 => Statement::Downgrade(self.two(), self.inner()),
                 _ => Statement::Read(0, self.inner()),
             },
-            Theme::Condvars => match self.random.below(6) {
+            Theme::Condvars => match self.random.below(7) {
                 0 => Statement::Wait { condvar: self.two(), mutex: self.two(), timeout: false },
                 1 => Statement::Wait { condvar: 0, mutex: self.two(), timeout: true },
                 2 => Statement::WaitWhile(0, self.two()),
                 3 => Statement::NotifyOne(self.two()),
                 4 => Statement::NotifyAll(0),
+                5 => Statement::WaitTimeoutWhile(0, self.two()),
                 _ => Statement::Lock(self.two(), self.inner()),
             },
             Theme::Parking => match self.random.below(5) {
@@ -325,17 +344,22 @@ impl Generator {
                 3 => Statement::Barrier(self.two()),
                 _ => self.access(),
             },
-            Theme::Lifetimes => match self.random.below(5) {
+            Theme::Lifetimes => match self.random.below(6) {
                 0 => Statement::Choose(2),
                 1 => Statement::Local,
                 2 => Statement::Repeat(2, self.inner()),
                 3 => Statement::BoxedAtomic,
+                4 => Statement::LocalGuard,
                 _ => self.access(),
             },
             Theme::Cells => match self.random.below(6) {
                 0 => Statement::CellRead(self.two()),
                 1 => Statement::CellWrite(self.two()),
-                2 => Statement::Fence,
+                2 => match self.random.below(3) {
+                    0 => Statement::Fence,
+                    1 => Statement::AcquireFence,
+                    _ => Statement::ReleaseFence,
+                },
                 3 => Statement::Lock(0, vec![Statement::CellWrite(0)]),
                 4 => match self.random.below(4) {
                     0 => Statement::Read(0, vec![Statement::CellRead(0)]),
@@ -378,24 +402,31 @@ impl Generator {
                 5 => Statement::Lock(self.two(), self.inner()),
                 _ => self.access(),
             },
-            Theme::Onces => match self.random.below(3) {
+            Theme::Onces => match self.random.below(5) {
                 0 => Statement::CallOnce(
                     self.two(),
                     self.block(Inside { calm: true, ..self.inside }),
                 ),
                 1 => Statement::GetOrInit(self.two(), self.me as i64 + 1),
+                2 => Statement::SetOnce(self.two(), self.me as i64 + 4),
+                3 => Statement::GetOnce(self.two()),
                 _ => self.access(),
             },
             Theme::Channel if self.theme != Theme::Channel => self.access(),
-            Theme::Channel if self.me == self.receiver => match self.random.below(3) {
+            Theme::Channel if self.me == self.receiver => match self.random.below(4) {
                 0 => Statement::TryReceive,
+                1 => Statement::ReceiveTimeout,
                 _ => Statement::Receive,
             },
+            Theme::Channel if self.random.percent(15) => Statement::TrySend(self.me as i64 + 4),
             Theme::Channel => Statement::Send(self.me as i64 + 1),
             Theme::Counts if self.theme != Theme::Counts => self.access(),
-            Theme::Counts => match self.random.below(4) {
+            Theme::Counts => match self.random.below(7) {
                 0 | 1 => Statement::DropArc,
                 2 => Statement::CountArc,
+                3 => Statement::Upgrade,
+                4 => Statement::IntoInner,
+                5 => Statement::TryUnwrap,
                 _ => Statement::Atomic(1, AtomicOp::Load, Ordering::SeqCst),
             },
             Theme::Pointers => match self.random.below(3) {
@@ -439,6 +470,15 @@ impl Generator {
         };
         Statement::Atomic(self.atomic(), op, self.ordering())
     }
+}
+
+/// Whether a thread has a thread-local value with a destructor.
+fn has_guard(block: &[Statement]) -> bool {
+    let guards = |statement: &Statement| {
+        *statement == Statement::LocalGuard
+            || statement.blocks().is_some_and(|block| has_guard(block))
+    };
+    block.iter().any(guards)
 }
 
 /// Whether a statement starts threads.

@@ -104,6 +104,10 @@ pub enum Statement {
     Atomic(usize, AtomicOp, Ordering),
     /// A fence: acquire and release.
     Fence,
+    /// A fence that only acquires.
+    AcquireFence,
+    /// A fence that only releases.
+    ReleaseFence,
     /// Takes a mutex for a block; observes whether it is poisoned, and its value, which it changes.
     Lock(usize, Vec<Statement>),
     /// The same if the mutex is free; observes whether it was.
@@ -131,6 +135,8 @@ pub enum Statement {
     },
     /// Locks a mutex and waits on a condition variable while the mutex's value is 0.
     WaitWhile(usize, usize),
+    /// The same with a timeout; observes the value, and whether the wait ended because of it.
+    WaitTimeoutWhile(usize, usize),
     /// `notify_one`.
     NotifyOne(usize),
     /// `notify_all`.
@@ -161,6 +167,8 @@ pub enum Statement {
     CellWrite(usize),
     /// Increments a thread-local counter and observes it.
     Local,
+    /// Gives the thread a thread-local value whose destructor increments atomic 0.
+    LocalGuard,
     /// `yield_now` outside of a loop.
     YieldNow,
     /// Waits until an atomic is not 0.
@@ -187,16 +195,31 @@ pub enum Statement {
     CallOnce(usize, Vec<Statement>),
     /// `OnceLock::get_or_init`; observes the value.
     GetOrInit(usize, i64),
+    /// `OnceLock::set`; observes whether it was the first.
+    SetOnce(usize, i64),
+    /// `OnceLock::get`; observes the value, or -1.
+    GetOnce(usize),
     /// Sends a value; observes whether there is still a receiver.
     Send(i64),
+    /// Sends a value if there is room in a channel of capacity 1; observes the outcome.
+    TrySend(i64),
     /// Receives a value; observes it, or that all senders are gone.
     Receive,
     /// Receives a value if there is one; observes the outcome.
     TryReceive,
+    /// Receives a value or stops waiting; observes the outcome.
+    ReceiveTimeout,
     /// Drops this thread's reference to the counted `Arc`, whose destructor changes atomic 1.
     DropArc,
     /// Observes the count of the `Arc`.
     CountArc,
+    /// Upgrades a weak reference to the counted `Arc`, observes whether it can, and drops the
+    /// result.
+    Upgrade,
+    /// `Arc::into_inner` of this thread's reference; observes whether it was the last one.
+    IntoInner,
+    /// `Arc::try_unwrap` of this thread's reference; observes whether it is the only one.
+    TryUnwrap,
     /// Replaces the shared pointer by one to a new node; observes and frees the old node.
     Exchange(i64),
     /// Replaces the shared pointer by one to a new node if it still equals the value loaded before.
@@ -263,6 +286,8 @@ impl Statement {
                 AtomicOp::Update => "fetch_update",
             },
             S::Fence => "fence",
+            S::AcquireFence => "acquire fence",
+            S::ReleaseFence => "release fence",
             S::Lock(..) => "lock",
             S::TryLock(..) => "try_lock",
             S::Crossed(..) => "two guards",
@@ -274,6 +299,7 @@ impl Statement {
             S::Wait { timeout: false, .. } => "wait",
             S::Wait { timeout: true, .. } => "wait_timeout",
             S::WaitWhile(..) => "wait_while",
+            S::WaitTimeoutWhile(..) => "wait_timeout_while",
             S::NotifyOne(_) => "notify_one",
             S::NotifyAll(_) => "notify_all",
             S::Barrier(_) => "barrier",
@@ -289,6 +315,7 @@ impl Statement {
             S::CellRead(_) => "cell read",
             S::CellWrite(_) => "cell write",
             S::Local => "thread local",
+            S::LocalGuard => "thread local with a destructor",
             S::YieldNow => "yield_now",
             S::WaitFor(_, wait) => match wait {
                 Wait::Spin => "spin loop",
@@ -308,11 +335,18 @@ impl Statement {
             S::Invariant(_) => "asserting destructor",
             S::CallOnce(..) => "call_once",
             S::GetOrInit(..) => "get_or_init",
+            S::SetOnce(..) => "set of a OnceLock",
+            S::GetOnce(_) => "get of a OnceLock",
             S::Send(_) => "send",
+            S::TrySend(_) => "try_send",
             S::Receive => "recv",
             S::TryReceive => "try_recv",
+            S::ReceiveTimeout => "recv_timeout",
             S::DropArc => "drop of an Arc",
             S::CountArc => "strong_count",
+            S::Upgrade => "upgrade of a Weak",
+            S::IntoInner => "into_inner of an Arc",
+            S::TryUnwrap => "try_unwrap of an Arc",
             S::Exchange(_) => "pointer swap and free",
             S::ExchangeIfSame(_) => "pointer compare_exchange",
             S::BoxedAtomic => "atomic in a freed box",
@@ -364,13 +398,29 @@ impl Program {
     /// Whether the program uses the channel.
     pub fn has_channel(&self) -> bool {
         self.any(|statement| {
-            matches!(statement, Statement::Send(_) | Statement::Receive | Statement::TryReceive)
+            matches!(
+                statement,
+                Statement::Send(_)
+                    | Statement::TrySend(_)
+                    | Statement::Receive
+                    | Statement::TryReceive
+                    | Statement::ReceiveTimeout
+            )
         })
     }
 
     /// Whether the program uses the counted `Arc`.
     pub fn has_arc(&self) -> bool {
-        self.any(|statement| matches!(statement, Statement::DropArc | Statement::CountArc))
+        self.any(|statement| {
+            matches!(
+                statement,
+                Statement::DropArc
+                    | Statement::CountArc
+                    | Statement::Upgrade
+                    | Statement::IntoInner
+                    | Statement::TryUnwrap
+            )
+        })
     }
 
     /// The number of statements, including those in blocks.

@@ -16,16 +16,17 @@ use std::time::Duration;
 use preempt::future::{self, block_on};
 use preempt::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use preempt::sync::atomic::{self, AtomicI64, fence};
-use preempt::sync::mpsc::{Receiver, TryRecvError};
+use preempt::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, TrySendError};
 use preempt::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockWriteGuard, TryLockError};
 use preempt::thread;
 
 use self::loops::{poll, wait_for};
-use self::shared::{End, Kit, Node, Shared, free, kits, started_by};
+use self::shared::{End, Guard, Kit, Node, Shared, free, kits, started_by};
 use crate::program::{AtomicOp, Ordering, Program, Statement};
 
 preempt::thread_local! {
     static PASSES: std::cell::Cell<i64> = const { std::cell::Cell::new(0) };
+    static GUARD: std::cell::RefCell<Option<Guard>> = const { std::cell::RefCell::new(None) };
 }
 
 /// The result of a thread: the values that it and the threads it spawned have observed.
@@ -161,6 +162,8 @@ impl Thread<'_> {
         match *statement {
             S::Atomic(at, op, ordering) => self.atomic(shared.atomic(at), op, ordering),
             S::Fence => fence(AcqRel),
+            S::AcquireFence => fence(Acquire),
+            S::ReleaseFence => fence(Release),
             S::Lock(at, ref block) => {
                 let _guard = self.locked(&shared.mutexes[at]);
                 self.block(block);
@@ -231,6 +234,13 @@ impl Thread<'_> {
                 let guard = guard.unwrap_or_else(PoisonError::into_inner);
                 self.see(*guard);
             }
+            S::WaitTimeoutWhile(condvar, mutex) => {
+                let guard = shared.mutexes[mutex].lock().unwrap_or_else(PoisonError::into_inner);
+                let time = Duration::from_secs(1);
+                let waited = shared.condvars[condvar].wait_timeout_while(guard, time, |v| *v == 0);
+                let (guard, over) = waited.unwrap_or_else(PoisonError::into_inner);
+                self.see(*guard + if over.timed_out() { 1000 } else { 0 });
+            }
             S::NotifyOne(at) => shared.condvars[at].notify_one(),
             S::NotifyAll(at) => shared.condvars[at].notify_all(),
             S::Barrier(at) => self.see(shared.barriers[at].wait().is_leader().into()),
@@ -265,6 +275,9 @@ impl Thread<'_> {
                 let passes = PASSES.with(|passes| passes.replace(passes.get() + 1));
                 self.see(passes + 1);
             }
+            S::LocalGuard => GUARD.with(|guard| {
+                guard.borrow_mut().get_or_insert_with(|| Guard(shared.clone()));
+            }),
             S::YieldNow => thread::yield_now(),
             S::WaitFor(at, wait) => wait_for(&shared, shared.atomic(at), wait),
             S::Poll { atomic, rounds, counter } => {
@@ -288,6 +301,22 @@ impl Thread<'_> {
             }
             S::CallOnce(at, ref block) => shared.onces[at].call_once(|| self.block(block)),
             S::GetOrInit(at, value) => self.see(*shared.values[at].get_or_init(|| value)),
+            S::SetOnce(at, value) => {
+                let first = shared.values[at].set(value).is_ok();
+                self.see(first.into());
+            }
+            S::GetOnce(at) => self.see(shared.values[at].get().copied().unwrap_or(-1)),
+            S::TrySend(value) => {
+                let sent = match self.own.as_ref().and_then(|kit| kit.end.as_ref()) {
+                    Some(End::SyncSender(sender)) => sender.try_send(value),
+                    _ => unreachable!("the capacity is 1 where this is used"),
+                };
+                self.see(match sent {
+                    Ok(()) => 1,
+                    Err(TrySendError::Full(_)) => 0,
+                    Err(TrySendError::Disconnected(_)) => -1,
+                });
+            }
             S::Send(value) => {
                 let sent = match self.own.as_ref().and_then(|kit| kit.end.as_ref()) {
                     Some(End::Sender(sender)) => sender.send(value).is_ok(),
@@ -307,6 +336,39 @@ impl Thread<'_> {
                     Err(TryRecvError::Empty) => -2,
                 };
                 self.see(received);
+            }
+            S::ReceiveTimeout => {
+                let received = match self.receiver().recv_timeout(Duration::from_secs(1)) {
+                    Ok(value) => value,
+                    Err(RecvTimeoutError::Disconnected) => -1,
+                    Err(RecvTimeoutError::Timeout) => -2,
+                };
+                self.see(received);
+            }
+            S::Upgrade => {
+                let weak = self.own.as_ref().and_then(|kit| kit.weak.as_ref());
+                let upgraded = weak.and_then(|weak| weak.upgrade());
+                self.see(upgraded.is_some().into());
+            }
+            S::IntoInner => {
+                let arc = self.own.as_mut().and_then(|kit| kit.arc.take());
+                let inner = arc.and_then(Arc::into_inner);
+                self.see(inner.is_some().into());
+            }
+            S::TryUnwrap => {
+                let kit = self.own.as_mut().expect("a thread that runs has its values");
+                let unwrapped = match kit.arc.take().map(Arc::try_unwrap) {
+                    Some(Err(arc)) => {
+                        kit.arc = Some(arc);
+                        0
+                    }
+                    Some(Ok(inner)) => {
+                        drop(inner);
+                        1
+                    }
+                    None => -1,
+                };
+                self.see(unwrapped);
             }
             S::DropArc => drop(self.own.as_mut().and_then(|kit| kit.arc.take())),
             S::CountArc => {

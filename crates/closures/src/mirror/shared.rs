@@ -6,7 +6,7 @@ use preempt::future::AtomicWaker;
 use preempt::sync::atomic::Ordering::SeqCst;
 use preempt::sync::atomic::{AtomicI64, AtomicPtr};
 use preempt::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use preempt::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
+use preempt::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Weak};
 
 use crate::program::{ATOMICS, PAIR, Program, Statement};
 
@@ -103,6 +103,15 @@ impl Drop for Counted {
     }
 }
 
+/// A value of a thread: its destructor changes atomic 0.
+pub(super) struct Guard(pub(super) Arc<Shared>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.atomic(0).fetch_add(1, SeqCst);
+    }
+}
+
 /// One end of the channel.
 pub(super) enum End {
     Sender(Sender<i64>),
@@ -113,6 +122,7 @@ pub(super) enum End {
 /// The values that a thread owns from its start. Fields are dropped in this order.
 pub(super) struct Kit {
     pub(super) arc: Option<Arc<Counted>>,
+    pub(super) weak: Option<Weak<Counted>>,
     pub(super) end: Option<End>,
 }
 
@@ -136,7 +146,9 @@ pub(super) fn kits(program: &Program, shared: &Arc<Shared>) -> Vec<Option<Kit>> 
         };
         ends[program.receiver] = Some(End::Receiver(receiver));
     }
-    let kits = ends.into_iter().map(|end| Some(Kit { arc: arc.clone(), end })).collect();
+    let weak = arc.as_ref().map(Arc::downgrade);
+    let kit = |end| Some(Kit { arc: arc.clone(), weak: weak.clone(), end });
+    let kits = ends.into_iter().map(kit).collect();
     drop(arc);
     kits
 }

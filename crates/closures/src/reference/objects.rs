@@ -97,8 +97,11 @@ impl Objects {
             Op::Join(thread) | Op::IsFinished(thread) => vec![(Place::Life(thread), Read)],
             Op::Finish => vec![(Place::Life(me), Write)],
             Op::OnceEnter(once) | Op::OnceExit(once) => vec![(Place::Once(once), Write)],
-            Op::GetOrInit(once, _) => vec![(Place::Value(once), Write)],
+            Op::GetOrInit(once, _) | Op::SetOnce(once, _) | Op::GetOnce(once) => {
+                vec![(Place::Value(once), Write)]
+            }
             Op::Send(_)
+            | Op::TrySend(_)
             | Op::Sent
             | Op::Receive
             | Op::TryReceive
@@ -106,15 +109,20 @@ impl Objects {
             | Op::DropReceiver => {
                 vec![(Place::Channel, Write)]
             }
-            Op::DropArc | Op::CountArc => vec![(Place::Arc, Write)],
+            Op::DropArc | Op::CountArc | Op::Upgrade | Op::TryUnwrap => {
+                vec![(Place::Arc, Write)]
+            }
             Op::LoadPointer => vec![(Place::Pointer, Read)],
             Op::Exchange(_) | Op::ExchangeIfSame(..) => vec![(Place::Pointer, Write)],
             Op::Register(waker, _) | Op::TakeWaker(waker) => vec![(Place::Waker(waker), Write)],
             Op::AwaitWaker(_) => vec![(Place::Signal(me), Write)],
             Op::CallWaker(whose) => vec![(Place::Signal(owner(whose)), Write)],
-            Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => {
-                unreachable!("{op:?} is no step")
-            }
+            Op::Spawn(_)
+            | Op::CellRead(_)
+            | Op::CellWrite(_)
+            | Op::Fence
+            | Op::AcquireFence
+            | Op::ReleaseFence => unreachable!("{op:?} is no step"),
         }
     }
 
@@ -133,7 +141,9 @@ impl Objects {
         let objects = self;
         match op {
             Op::Send(_) if !objects.has_receiver => 0,
-            Op::Send(value) => {
+            Op::TrySend(_) if !objects.has_receiver => -1,
+            Op::TrySend(_) if !objects.queue.is_empty() => 0,
+            Op::Send(value) | Op::TrySend(value) => {
                 // The lower part of the queued number identifies the sender that waits for its
                 // value to be received.
                 objects.queue.push_back(value * MOST_THREADS as i64 + me as i64);

@@ -153,10 +153,14 @@ impl Order {
         join(&mut self.threads[child], clock);
     }
 
-    /// Performs an acquire-release fence.
-    pub(super) fn fence(&mut self, me: usize) {
+    /// Acquires what relaxed loads have read.
+    pub(super) fn acquire_fence(&mut self, me: usize) {
         let loaded = self.loaded[me];
         join(&mut self.threads[me], loaded);
+    }
+
+    /// Lets later relaxed stores release what came before.
+    pub(super) fn release_fence(&mut self, me: usize) {
         self.fenced[me] = self.tick(me);
     }
 

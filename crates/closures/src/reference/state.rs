@@ -87,7 +87,12 @@ impl State {
                 }
                 Op::CellRead(cell) => self.access(me, cell, Access::Read),
                 Op::CellWrite(cell) => self.access(me, cell, Access::Write),
-                Op::Fence => self.order.fence(me),
+                Op::Fence => {
+                    self.order.acquire_fence(me);
+                    self.order.release_fence(me);
+                }
+                Op::AcquireFence => self.order.acquire_fence(me),
+                Op::ReleaseFence => self.order.release_fence(me),
                 _ => unreachable!("{op:?} is a step"),
             }
             self.replies[me].push(0);
@@ -176,7 +181,8 @@ impl State {
     fn perform(&mut self, me: usize, op: Op, alternative: u32) -> i64 {
         let bit = 1 << me;
         match op {
-            Op::Private | Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence => 0,
+            Op::Private | Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) => 0,
+            Op::Fence | Op::AcquireFence | Op::ReleaseFence => 0,
             Op::Atomic(atomic, op, ordering) => {
                 let reply = self.atomic(me, atomic, op, ordering, alternative == 1);
                 if let AtomicOp::CompareExchangeWeak(expected, _) = op {
@@ -307,7 +313,25 @@ impl State {
                 }
                 *self.objects.values[once].get_or_insert(value)
             }
-            Op::DropArc => {
+            Op::SetOnce(once, value) => {
+                let is_first = self.objects.values[once].is_none();
+                self.perform(me, Op::GetOrInit(once, value), alternative);
+                i64::from(is_first)
+            }
+            Op::GetOnce(once) => {
+                let value = self.objects.values[once];
+                if value.is_some() {
+                    self.order.acquire(me, Place::Value(once));
+                }
+                value.unwrap_or(-1)
+            }
+            Op::Upgrade => {
+                let exists = self.objects.arc > 0;
+                self.objects.arc += i64::from(exists);
+                i64::from(exists)
+            }
+            Op::TryUnwrap if self.objects.arc > 1 => 0,
+            Op::TryUnwrap | Op::DropArc => {
                 self.order.release(me, Place::Arc);
                 self.objects.arc -= 1;
                 if self.objects.arc == 0 {
@@ -353,6 +377,7 @@ impl State {
                 0
             }
             Op::Send(_)
+            | Op::TrySend(_)
             | Op::Sent
             | Op::Receive
             | Op::TryReceive

@@ -65,8 +65,14 @@ pub enum Op {
     OnceExit(usize),
     /// Initialises a `OnceLock` unless it has a value; replies its value.
     GetOrInit(usize, i64),
+    /// The same; replies whether it had none.
+    SetOnce(usize, i64),
+    /// Replies the value of a `OnceLock`, or -1.
+    GetOnce(usize),
     /// Sends a value; replies whether there is a receiver.
     Send(i64),
+    /// Sends a value if there is room for one; replies 0 if there is none, -1 without a receiver.
+    TrySend(i64),
     /// Waits until this thread's value was received; replies whether it was.
     Sent,
     /// Receives a value; replies -1 if all senders are gone.
@@ -81,6 +87,10 @@ pub enum Op {
     DropArc,
     /// Replies the count of the `Arc`.
     CountArc,
+    /// Makes another reference to the `Arc` if there is one; replies whether there is.
+    Upgrade,
+    /// Drops a reference to the `Arc` if it is the only one; replies whether it is.
+    TryUnwrap,
     /// Replaces the pointer; replies the value of the old node, or 0.
     Exchange(i64),
     /// Loads the pointer; replies the name of the node, or 0.
@@ -105,6 +115,10 @@ pub enum Op {
     CellWrite(usize),
     /// An acquire-release fence.
     Fence,
+    /// A fence that only acquires.
+    AcquireFence,
+    /// A fence that only releases.
+    ReleaseFence,
 }
 
 /// Added to a reply if a lock is poisoned.
@@ -115,7 +129,8 @@ pub const FAILED: i64 = 1000;
 impl Op {
     /// Whether the operation is a scheduling point. The others belong to the step before them.
     pub fn is_step(self) -> bool {
-        !matches!(self, Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_) | Op::Fence)
+        let fence = matches!(self, Op::Fence | Op::AcquireFence | Op::ReleaseFence);
+        !fence && !matches!(self, Op::Spawn(_) | Op::CellRead(_) | Op::CellWrite(_))
     }
 }
 
@@ -149,6 +164,7 @@ pub fn next(program: &Program, me: usize, replies: &[i64]) -> Next {
         passes: 0,
         futures: 0,
         arc: program.has_arc(),
+        guard: false,
     };
     let finished = match thread.run() {
         Err(Stop::At(op)) => return Next::At(op),
@@ -171,6 +187,8 @@ struct Thread<'a> {
     futures: i64,
     /// Whether it still owns its reference to the `Arc`.
     arc: bool,
+    /// Whether it has a thread-local value with a destructor.
+    guard: bool,
 }
 
 impl Thread<'_> {
@@ -202,6 +220,9 @@ impl Thread<'_> {
                 Op::DropSender
             })?;
         }
+        if self.guard {
+            self.ask(Op::Atomic(0, AtomicOp::Add(1), Ordering::SeqCst))?;
+        }
         result
     }
 
@@ -230,9 +251,14 @@ impl Thread<'_> {
 
     fn drop_arc(&mut self) -> Done {
         if std::mem::take(&mut self.arc) && self.ask(Op::DropArc)? == 1 {
-            self.ask(Op::Atomic(1, AtomicOp::Add(1), Ordering::SeqCst))?;
+            self.drop_counted()?;
         }
         Ok(())
+    }
+
+    /// The destructor of what the counted `Arc` contains.
+    fn drop_counted(&mut self) -> Done {
+        self.ask(Op::Atomic(1, AtomicOp::Add(1), Ordering::SeqCst)).map(drop)
     }
 
     fn statement(&mut self, statement: &Statement) -> Done {
@@ -240,6 +266,8 @@ impl Thread<'_> {
         match *statement {
             S::Atomic(atomic, op, ordering) => self.atomic(atomic, op, ordering),
             S::Fence => self.ask(Op::Fence).map(drop),
+            S::AcquireFence => self.ask(Op::AcquireFence).map(drop),
+            S::ReleaseFence => self.ask(Op::ReleaseFence).map(drop),
             S::Lock(mutex, ref block) => {
                 self.see(Op::Lock { mutex, change: true })?;
                 self.then(block, |poison| Op::Unlock { mutex, poison })
@@ -298,6 +326,20 @@ impl Thread<'_> {
                 self.seen.push(value % POISONED);
                 self.ask(Op::Unlock { mutex, poison: false }).map(drop)
             }
+            S::WaitTimeoutWhile(condvar, mutex) => {
+                let mut value = self.ask(Op::Lock { mutex, change: false })? % POISONED;
+                let mut over = false;
+                while value == 0 && !over {
+                    self.ask(Op::Wait(condvar, mutex))?;
+                    let reply = self.ask(Op::Wake { condvar, mutex, early: true })?;
+                    over = reply >= FAILED;
+                    value = reply % FAILED;
+                }
+                // After a timeout the condition decides, unless the mutex is poisoned.
+                let over = over && (value == 0 || value >= POISONED);
+                self.seen.push(value % POISONED + if over { FAILED } else { 0 });
+                self.ask(Op::Unlock { mutex, poison: false }).map(drop)
+            }
             S::NotifyOne(condvar) => self.ask(Op::NotifyOne(condvar)).map(drop),
             S::NotifyAll(condvar) => self.ask(Op::NotifyAll(condvar)).map(drop),
             S::Barrier(barrier) => {
@@ -326,6 +368,10 @@ impl Thread<'_> {
             S::Local => {
                 self.passes += 1;
                 self.seen.push(self.passes);
+                Ok(())
+            }
+            S::LocalGuard => {
+                self.guard = true;
                 Ok(())
             }
             S::YieldNow | S::SelfWaking(_) => Ok(()),
@@ -371,8 +417,42 @@ impl Thread<'_> {
                 self.seen.push(sent);
                 Ok(())
             }
+            S::SetOnce(once, value) => self.see(Op::SetOnce(once, value)),
+            S::GetOnce(once) => self.see(Op::GetOnce(once)),
+            S::TrySend(value) => self.see(Op::TrySend(value)),
             S::Receive => self.see(Op::Receive),
-            S::TryReceive => self.see(Op::TryReceive),
+            // A timeout may come at any time while there is no value.
+            S::TryReceive | S::ReceiveTimeout => self.see(Op::TryReceive),
+            S::Upgrade => {
+                let upgraded = self.ask(Op::Upgrade)?;
+                self.seen.push(upgraded);
+                if upgraded == 1 && self.ask(Op::DropArc)? == 1 {
+                    self.drop_counted()?;
+                }
+                Ok(())
+            }
+            S::IntoInner if std::mem::take(&mut self.arc) => {
+                let last = self.ask(Op::DropArc)?;
+                self.seen.push(last);
+                if last == 1 { self.drop_counted() } else { Ok(()) }
+            }
+            S::IntoInner => {
+                self.seen.push(0);
+                Ok(())
+            }
+            S::TryUnwrap if self.arc => {
+                let only = self.ask(Op::TryUnwrap)?;
+                self.seen.push(only);
+                if only == 0 {
+                    return Ok(());
+                }
+                self.arc = false;
+                self.drop_counted()
+            }
+            S::TryUnwrap => {
+                self.seen.push(-1);
+                Ok(())
+            }
             S::DropArc => self.drop_arc(),
             S::CountArc if self.arc => self.see(Op::CountArc),
             S::CountArc => {

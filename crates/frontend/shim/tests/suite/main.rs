@@ -28,3 +28,4 @@ mod stealing;
 mod traces;
 mod weak;
 mod weak_classics;
+mod weak_objects;
