@@ -80,8 +80,9 @@ pub fn run() -> Result<Exit, Refused> {
     let folder = Folder::new().map_err(|error| {
         Refused::because(format!("cannot write to the temporary folder: {error}"))
     })?;
-    let mut rows = vec![system(), libc(), control(), addresses()];
-    rows.extend([cargo(), rust(&folder), c("gcc", &folder), c("clang", &folder)]);
+    let mut rows = vec![system(), libc()];
+    rows.extend(control());
+    rows.extend([addresses(), cargo(), rust(&folder), c("gcc", &folder), c("clang", &folder)]);
     let layout = screen::layout();
     let text: String = rows.iter().map(|row| row.to_text(&layout.style)).collect();
     screen::print(&format!("{text}\n{}\n", conclusion(&rows)))?;
@@ -148,30 +149,42 @@ fn libc() -> Row {
 }
 
 /// Runs this program itself under control: a fork server, shared anonymous memory, the runtime.
-fn control() -> Row {
+fn control() -> Vec<Row> {
     let tried = std::env::current_exe().map_err(|error| error.to_string()).and_then(|own| {
         let executable = Executable::find(&own, vec!["--version".into()])?;
-        explore(executable).map(|_| ())
+        explore(executable).map(|(_, native)| native)
     });
     match tried {
-        Ok(()) => works("control", "a program was run by the fork server"),
-        Err(why) => broken(
+        Ok(native) => vec![
+            works("control", "a program was run by the fork server"),
+            match native.traps_system_calls() {
+                true => works("traps", "futex system calls made without libc are controlled"),
+                false => limited(
+                    "traps",
+                    "futex system calls made without libc are not controlled (seccomp filters are \
+                     not permitted)",
+                    "reports say that such calls are assumed not to occur (libgomp makes them);\n\
+                     in a container: docker run --security-opt seccomp=unconfined",
+                ),
+            },
+        ],
+        Err(why) => vec![broken(
             "control",
             why,
             "the system must permit LD_PRELOAD, memfd_create and programs from anonymous files;\n\
              in a container: docker run --security-opt seccomp=unconfined",
-        ),
+        )],
     }
 }
 
 /// Explores a program with one preemption. Returns whether it has an error.
-fn explore(executable: Executable) -> Result<bool, String> {
+fn explore(executable: Executable) -> Result<(bool, Native), String> {
     let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
     let search = plan.build_for_program().map_err(|refusal| refusal.to_string())?;
     let (outcome, native) = search.run_program(Native::new(executable), &());
     match native.refusal() {
         Some(why) => Err(why),
-        None => Ok(!matches!(outcome.verdict, Verdict::Ok | Verdict::Incomplete)),
+        None => Ok((!matches!(outcome.verdict, Verdict::Ok | Verdict::Incomplete), native)),
     }
 }
 
@@ -291,8 +304,8 @@ fn c(compiler: &'static str, folder: &Folder) -> Row {
 fn tried(built: io::Result<PathBuf>) -> Built {
     let found = built.map_err(|error| error.to_string());
     match found.and_then(|path| explore(Executable::find(&path, Vec::new())?)) {
-        Ok(true) => Built::Visible,
-        Ok(false) => Built::Invisible,
+        Ok((true, _)) => Built::Visible,
+        Ok((false, _)) => Built::Invisible,
         Err(why) => Built::Failed(why),
     }
 }

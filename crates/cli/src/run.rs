@@ -374,7 +374,7 @@ fn notes(native: &Native, told: &[Told]) -> String {
     let layout = screen::layout();
     // A process may only show that its execution was explored before.
     let mut text = row("children", &format!("{} processes", grouped(native.children())), &layout);
-    text += &row("visible", native.level().visibility(), &layout);
+    text += &row("visible", &native.visibility(), &layout);
     if let Some(times) = native.oversynchronised() {
         let words = format!(
             "detected in instrumented code; {} times, what precompiled code may have synchronised \

@@ -190,6 +190,7 @@ fn the_doctor_tries_what_executables_need() {
     assert_eq!(row("system"), "ok system linux N on x86_64");
     assert_eq!(row("libc"), "ok libc glibc N");
     assert_eq!(row("control"), "ok control a program was run by the fork server");
+    assert_eq!(row("traps"), "ok traps futex system calls made without libc are controlled");
     assert!(row("cargo").starts_with("ok cargo cargo N"), "{report}");
     // The tests of this file need both, and so does the instrumentation of what they build.
     for compiler in ["rustc", "gcc"] {

@@ -119,6 +119,10 @@ pub struct Native {
     races: AtomicBool,
     /// How often, in all executions, threads were ordered by what precompiled code may have done.
     pub(crate) oversynchronised: AtomicU64,
+    /// Whether system calls that the program makes without libc are trapped.
+    traps: AtomicBool,
+    /// How many were trapped, in all executions.
+    trapped: AtomicU64,
     /// What executions have done that depends on the world outside.
     noted: Mutex<BTreeSet<String>>,
 }
@@ -144,6 +148,8 @@ impl Native {
             entered: AtomicU32::new(0),
             races: AtomicBool::new(false),
             oversynchronised: AtomicU64::new(0),
+            traps: AtomicBool::new(true),
+            trapped: AtomicU64::new(0),
             noted: Mutex::default(),
         }
     }
@@ -181,6 +187,13 @@ impl Native {
             ));
         }
         words.extend(self.unseen());
+        if !self.traps.load(Relaxed) {
+            words.push(
+                "that no code makes a futex system call except through libc (this kernel does not \
+                 permit seccomp filters, by which such calls are controlled)"
+                    .to_owned(),
+            );
+        }
         let races = match self.races.load(Relaxed) {
             true => Races::Detected,
             false => Races::Assumed,
@@ -218,6 +231,23 @@ impl Native {
         self.executable.level
     }
 
+    /// What a search could see of the program, and what not: one sentence.
+    pub fn visibility(&self) -> String {
+        let visible = self.level().visibility();
+        match self.trapped.load(Relaxed) {
+            0 => visible.to_owned(),
+            _ => format!(
+                "futex system calls made without the C library, which are trapped; {visible}"
+            ),
+        }
+    }
+
+    /// Whether system calls that the program makes without libc are controlled, by trapping them.
+    /// It is known once an execution has run.
+    pub fn traps_system_calls(&self) -> bool {
+        self.traps.load(Relaxed)
+    }
+
     /// The most threads of an execution so far, the main thread included.
     pub fn threads(&self) -> usize {
         self.names().slots.len() + 1
@@ -240,6 +270,11 @@ impl Native {
     /// Counts how often an execution has ordered threads by what precompiled code may have done.
     pub(crate) fn count_oversynchronised(&self, times: u32) {
         self.oversynchronised.fetch_add(times.into(), Relaxed);
+    }
+
+    /// Counts how many system calls of an execution were trapped.
+    pub(crate) fn count_trapped(&self, times: u32) {
+        self.trapped.fetch_add(times.into(), Relaxed);
     }
 
     /// Keeps what an execution has done that depends on the world outside.
@@ -344,6 +379,7 @@ impl Native {
         let server = Server::start(&self.executable).map_err(|stuck| self.refuse_stuck(stuck))?;
         self.entered.store(server.entered(), Relaxed);
         self.races.store(server.detects_races(), Relaxed);
+        self.traps.store(server.traps(), Relaxed);
         self.symbols.get_or_init(|| Symbols::of(server.process_id(), &self.executable.path));
         Ok(server)
     }

@@ -12,8 +12,9 @@
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -72,6 +73,8 @@ pub(crate) struct Run {
     pub(crate) status: i32,
     /// How often threads were ordered by what precompiled code may have done.
     pub(crate) oversynchronised: u32,
+    /// How many system calls of the program were trapped.
+    pub(crate) trapped: u32,
     /// What the execution has done that depends on the world outside.
     pub(crate) notes: Vec<String>,
     /// The instruction that raised a fatal signal, if it is known.
@@ -80,6 +83,16 @@ pub(crate) struct Run {
     pub(crate) slots: Vec<Slot>,
     /// The standard output and the standard error.
     pub(crate) output: Output,
+}
+
+impl Run {
+    /// Whether the process was ended because a system call that was trapped could not be delivered.
+    /// A program that sends the signal to itself has a place where it does so.
+    pub(crate) fn dies_of_trap(&self) -> bool {
+        libc::WIFSIGNALED(self.status)
+            && libc::WTERMSIG(self.status) == libc::SIGSYS
+            && self.fault == 0
+    }
 }
 
 /// What an execution has printed.
@@ -165,6 +178,7 @@ impl Shared {
             &shared.text_len,
             &shared.notes_len,
             &shared.oversynchronised,
+            &shared.trapped,
         ] {
             zeroed.store(0, Relaxed);
         }
@@ -264,6 +278,8 @@ pub(crate) fn debug(
         "set disable-randomization on".to_owned(),
         "set breakpoint pending on".to_owned(),
         "set print thread-events off".to_owned(),
+        // The runtime traps system calls: see its module `trap`.
+        "handle SIGSYS nostop noprint pass".to_owned(),
     ];
     all.extend(variables.iter().map(set));
     for (name, value) in &executable.environment {
@@ -288,6 +304,8 @@ pub(crate) struct Server {
     shared: Shared,
     process: Child,
     output: File,
+    /// Whether `output` may contain what an earlier execution has printed.
+    has_output: bool,
     /// Whether the hash of the output is needed.
     compares_output: bool,
     directory: Option<TemporaryDirectory>,
@@ -321,6 +339,7 @@ impl Server {
             shared,
             process,
             output,
+            has_output: true,
             compares_output: executable.same_output,
             directory,
             request: 0,
@@ -345,6 +364,11 @@ impl Server {
     /// Whether data races are detected.
     pub(crate) fn detects_races(&self) -> bool {
         self.shared.get().races.load(Relaxed) != 0
+    }
+
+    /// Whether system calls that the program makes without libc are trapped.
+    pub(crate) fn traps(&self) -> bool {
+        self.shared.get().traps.load(Relaxed) != 0
     }
 
     fn await_start(&mut self, executable: &Executable) -> Result<(), Stuck> {
@@ -374,7 +398,9 @@ impl Server {
     pub(crate) fn run(&mut self, request: Request<'_>) -> Result<Run, Stuck> {
         self.shared.ask(request, &self.settings);
         let shared = self.shared.get();
-        self.output.set_len(0).expect("an anonymous file can be emptied");
+        if self.has_output {
+            self.output.set_len(0).expect("an anonymous file can be emptied");
+        }
         if let Some(directory) = &self.directory {
             directory.empty().map_err(|error| {
                 let why = format!("the temporary files of an execution cannot be removed: {error}");
@@ -398,6 +424,9 @@ impl Server {
                 return Ok(());
             }
             wait(&block.done, done, self.max_time.map_or(PATIENCE, |most| most.min(PATIENCE)));
+            if block.done.load(Acquire) == self.request {
+                return Ok(());
+            }
             let steps = block.steps.load(Relaxed);
             if steps != progress.0 {
                 progress = (steps, Instant::now());
@@ -462,6 +491,7 @@ impl Server {
             status: block.status.load(Relaxed) as i32,
             fault: block.fault.load(Relaxed),
             oversynchronised: block.oversynchronised.load(Relaxed),
+            trapped: block.trapped.load(Relaxed),
             notes: notes(&block.notes[..count(&block.notes_len, block.notes.len())]),
             events: block.log[..count(&block.events, block.log.len())].to_vec(),
             slots: block.slots[..count(&block.slots_len, block.slots.len())].to_vec(),
@@ -471,12 +501,16 @@ impl Server {
 
     fn take_output(&mut self) -> Output {
         let mut bytes = Vec::new();
+        let mut part = [0; 1 << 12];
         let most = if self.compares_output { u64::MAX } else { MOST_OUTPUT };
-        let read = self
-            .output
-            .rewind()
-            .and_then(|()| self.output.try_clone()?.take(most).read_to_end(&mut bytes));
-        read.expect("an anonymous file can be read");
+        while (bytes.len() as u64) < most {
+            let read = self.output.read_at(&mut part, bytes.len() as u64);
+            match read.expect("an anonymous file can be read") {
+                0 => break,
+                read => bytes.extend_from_slice(&part[..read]),
+            }
+        }
+        self.has_output = !bytes.is_empty();
         let hash = if self.compares_output { program_hash([&bytes]) } else { 0 };
         let shown = &bytes[..bytes.len().min(MOST_OUTPUT as usize)];
         Output { text: String::from_utf8_lossy(shown).into_owned(), hash }

@@ -437,6 +437,14 @@ fn run(
         })?;
         program.count_oversynchronised(done.oversynchronised);
         program.keep_notes(&done.notes);
+        program.count_trapped(done.trapped);
+        if done.dies_of_trap() {
+            return Err(program.refuse(
+                "the program makes a system call without the C library while it blocks the signal \
+                 SIGSYS, or has replaced its handler, so that the call cannot be controlled"
+                    .to_owned(),
+            ));
+        }
         let mut names = program.names();
         if names.slots != slots {
             // Another worker has given slots in the meantime, perhaps the same ones.

@@ -18,7 +18,7 @@ mod deadline;
 pub use deadline::{NEVER, may_expire};
 
 /// Changes with the layout. The runtime writes it to [`Block::ready`].
-pub const VERSION: u32 = 0x5052_0005;
+pub const VERSION: u32 = 0x5052_0006;
 
 /// The most thread slots, the main thread included.
 pub const MAX_THREADS: usize = 64;
@@ -91,6 +91,11 @@ pub struct Block {
     /// How often threads were ordered by what precompiled code may have done: see the runtime's
     /// `race`.
     pub oversynchronised: AtomicU32,
+    /// Whether system calls that the program makes without libc are trapped (1) or not (0). The
+    /// runtime writes it before `ready`.
+    pub traps: AtomicU32,
+    /// The number of system calls that were trapped in this execution.
+    pub trapped: AtomicU32,
     /// How the execution ended, an [`Outcome`].
     pub outcome: AtomicU32,
     /// A number that belongs to the outcome.

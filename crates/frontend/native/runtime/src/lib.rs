@@ -10,6 +10,7 @@
 //! objects     the states of all synchronisation objects, by address
 //! descriptors which can make a thread wait, and when they are ready
 //! entries     the beginnings of precompiled functions as scheduling points
+//! trap        system calls that the program makes without libc
 //! threads     creation, the baton, the end of a thread
 //! race        data races on plain memory
 //! spins       which threads wait by looping
@@ -86,3 +87,4 @@ mod site;
 mod spins;
 mod sys;
 mod threads;
+mod trap;

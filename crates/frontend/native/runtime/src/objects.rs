@@ -9,8 +9,18 @@ use crate::object::{Action, Kind, Misuse};
 use crate::schedule::{fault, full, log_create};
 use crate::thread::ThreadId;
 
-/// The number of entries, a power of two.
-pub const CAPACITY: usize = 1 << 16;
+/// The number of entries for the first objects, a power of two: a table that fits on two pages, so
+/// that executions with few objects touch few pages.
+const FEW: usize = 64;
+
+/// The objects among these. The rest of the entries stay free, so that every search ends.
+const MOST_OF_FEW: usize = 48;
+
+/// The number of entries for further objects, a power of two.
+const MANY: usize = 1 << 16;
+
+/// The number of all entries.
+pub const CAPACITY: usize = FEW + MANY;
 
 /// The most words of an object's state.
 const FIELDS: usize = 2;
@@ -45,14 +55,16 @@ const NONE: Object = Object {
     read: 0,
 };
 
-/// All objects: a table with open addressing. Nothing is removed, so a search ends at a free entry.
+/// All objects: two tables with open addressing, the second of which is used when the first has
+/// [`MOST_OF_FEW`] objects. Nothing is removed, so a search ends at a free entry.
 pub struct Objects {
-    entries: [Object; CAPACITY],
     count: usize,
+    /// Those of the first table, then those of the second.
+    entries: [Object; CAPACITY],
 }
 
 impl Objects {
-    pub const EMPTY: Objects = Objects { entries: [NONE; CAPACITY], count: 0 };
+    pub const EMPTY: Objects = Objects { count: 0, entries: [NONE; CAPACITY] };
 
     /// The object of this sort at an address. Its state is the initial one if it was never used;
     /// `parameter` is only asked then.
@@ -71,8 +83,11 @@ impl Objects {
 
     /// The index of an object, which is stable.
     pub fn index(&mut self, which: ObjectKind, address: u64) -> u32 {
-        self.at(which, address, || 0);
-        self.place(which, address) as u32
+        let at = self.place(which, address);
+        if self.entries[at].address == 0 {
+            self.begin(at, which, address, 0);
+        }
+        at as u32
     }
 
     /// The object at an index.
@@ -97,20 +112,39 @@ impl Objects {
         const NEAR: u32 = 10;
         let far = (address >> NEAR ^ (which as u64) << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let near = (address & ((1 << NEAR) - 1)) / 4;
-        let mut at = ((far >> 40) + near) as usize & (CAPACITY - 1);
+        let hash = ((far >> 40) + near) as usize;
+        let at = self.place_from(0, FEW, hash, which, address);
+        if self.entries[at].address == 0 && self.count >= MOST_OF_FEW {
+            return self.place_from(FEW, MANY, hash, which, address);
+        }
+        at
+    }
+
+    /// The entry of an object, or the free one where it would be, in the table of `len` entries
+    /// that begins with `first`.
+    #[inline(always)]
+    fn place_from(
+        &self,
+        first: usize,
+        len: usize,
+        hash: usize,
+        which: ObjectKind,
+        address: u64,
+    ) -> usize {
+        let mut at = hash & (len - 1);
         loop {
-            let entry = &self.entries[at];
+            let entry = &self.entries[first + at];
             if entry.address == 0 || (entry.address == address && entry.which == which as u8) {
-                return at;
+                return first + at;
             }
-            at = (at + 1) & (CAPACITY - 1);
+            at = (at + 1) & (len - 1);
         }
     }
 
     fn begin(&mut self, at: usize, which: ObjectKind, address: u64, parameter: u32) {
         if self.entries[at].address == 0 {
             self.count += 1;
-            if self.count > CAPACITY / 2 {
+            if self.count > MANY / 2 {
                 full("the program uses more than 32768 synchronisation objects");
             }
         }

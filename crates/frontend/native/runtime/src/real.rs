@@ -2,6 +2,8 @@
 //! effects that only the C library can have.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -10,16 +12,48 @@ unsafe extern "C" {
 /// `RTLD_NEXT`: the next library after this one.
 const NEXT: *mut c_void = -1_isize as *mut c_void;
 
+/// A place that uses a replaced function.
+pub struct Use {
+    /// Its name, which ends with a zero byte.
+    pub name: &'static str,
+    /// Its address, or 0 as long as it was not looked up.
+    pub found: &'static AtomicUsize,
+}
+
+unsafe extern "C" {
+    // The linker defines these for a section with such a name.
+    #[link_name = "__start_preempt_real"]
+    static FIRST: u8;
+    #[link_name = "__stop_preempt_real"]
+    static END: u8;
+}
+
+/// Looks up all replaced functions. The fork server does this once: a child would load a dozen
+/// pages of the dynamic linker for its first lookup. Those that this libc does not have stay
+/// unknown.
+pub fn prepare() {
+    let (mut at, end) = ((&raw const FIRST).cast::<Use>(), (&raw const END).cast::<Use>());
+    while at < end {
+        // SAFETY: the linker has put all uses between these two addresses.
+        let each = unsafe { &*at };
+        each.found.store(lookup(each.name).unwrap_or(0), Relaxed);
+        // SAFETY: not past the end.
+        at = unsafe { at.add(1) };
+    }
+}
+
+/// The address of a function in the libraries after this one. The name ends with a zero byte.
+pub fn lookup(name: &'static str) -> Option<usize> {
+    // SAFETY: the name ends with a zero byte.
+    let found = unsafe { dlsym(NEXT, name.as_ptr().cast()) };
+    (!found.is_null()).then_some(found as usize)
+}
+
 /// The address of the replaced function `name`, which ends with a zero byte. Ends the process if
 /// the C library does not have it.
 #[cold]
 pub fn find(name: &'static str) -> usize {
-    // SAFETY: the name ends with a zero byte, as the macro guarantees.
-    let found = unsafe { dlsym(NEXT, name.as_ptr().cast()) };
-    if found.is_null() {
-        crate::sys::exit_group(127 as c_int);
-    }
-    found as usize
+    lookup(name).unwrap_or_else(|| crate::sys::exit_group(127 as c_int))
 }
 
 /// The replaced function of this name, as a function of this type.
@@ -27,9 +61,13 @@ macro_rules! real {
     ($name:ident: $type:ty) => {{
         use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
         static FOUND: AtomicUsize = AtomicUsize::new(0);
+        const NAME: &str = concat!(stringify!($name), "\0");
+        #[used]
+        #[unsafe(link_section = "preempt_real")]
+        static USE: $crate::real::Use = $crate::real::Use { name: NAME, found: &FOUND };
         let mut address = FOUND.load(Relaxed);
         if address == 0 {
-            address = $crate::real::find(concat!(stringify!($name), "\0"));
+            address = $crate::real::find(NAME);
             FOUND.store(address, Relaxed);
         }
         // SAFETY: the type is the one that the C library documents for this function.

@@ -14,26 +14,26 @@ use crate::hooks;
 use crate::real::real;
 use crate::schedule::{block, runtime};
 use crate::sys::{self, P};
-use crate::threads::{begin_main, prepare};
+use crate::threads::{begin_main, prepare, prepare_main};
 
 type Main = extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 
 static mut MAIN: Option<Main> = None;
 
 unsafe extern "C" {
-    fn dl_iterate_phdr(
+    pub fn dl_iterate_phdr(
         each: extern "C" fn(*mut Loaded, usize, *mut c_void) -> c_int,
         data: *mut c_void,
     ) -> c_int;
     fn atexit(handler: extern "C" fn()) -> c_int;
-    fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
 }
 
 /// `struct sigaction` of glibc.
 #[repr(C)]
-struct Action {
+#[derive(Clone, Copy)]
+pub struct Action {
     handler: usize,
-    mask: [u64; 16],
+    pub mask: [u64; 16],
     flags: c_int,
     restorer: usize,
 }
@@ -108,23 +108,23 @@ pub fn is_unwinder(pc: usize) -> bool {
 
 /// The beginning of `struct dl_phdr_info`.
 #[repr(C)]
-struct Loaded {
-    base: usize,
+pub struct Loaded {
+    pub base: usize,
     name: *const c_char,
-    headers: *const Header,
-    count: u16,
+    pub headers: *const Header,
+    pub count: u16,
 }
 
 /// `Elf64_Phdr`.
 #[repr(C)]
-struct Header {
-    kind: u32,
-    flags: u32,
+pub struct Header {
+    pub kind: u32,
+    pub flags: u32,
     offset: u64,
-    address: u64,
+    pub address: u64,
     physical: u64,
     file_size: u64,
-    memory_size: u64,
+    pub memory_size: u64,
     alignment: u64,
 }
 
@@ -161,7 +161,6 @@ static LOAD: unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) = l
 extern "C-unwind" fn main(count: c_int, args: *mut *mut c_char, env: *mut *mut c_char) -> c_int {
     if !runtime().block.is_null() {
         serve();
-        catch_signals();
         begin_main();
     }
     // SAFETY: set before, and only there.
@@ -197,11 +196,19 @@ fn serve() {
     // A debugger is the parent of a process that is alone.
     die_with_parent();
     crate::descriptors::note_inherited();
+    let server = process();
+    let fork = fork_function();
     // The controller numbers requests from 1.
     let mut served = 0;
     // SAFETY: the function only reads what it gets.
     unsafe { dl_iterate_phdr(patch, core::ptr::null_mut()) };
     crate::race::prepare();
+    // What follows is done once here instead of in every child.
+    crate::real::prepare();
+    catch_signals();
+    prepare_main();
+    // Last of all: from here on, what the process does without libc is taken for the program's.
+    block.traps.store(u32::from(crate::trap::install()), Relaxed);
     if block.alone.load(Relaxed) != 0 {
         return;
     }
@@ -209,14 +216,13 @@ fn serve() {
     sys::wake_shared(&block.ready);
     loop {
         while block.request.load(Acquire) == served {
+            sys::wait_shared(&block.request, served);
             if parent() != controller {
                 sys::exit_group(0);
             }
-            sys::wait_shared(&block.request, served);
         }
         served = block.request.load(Acquire);
-        let server = process();
-        let child = real!(fork: extern "C-unwind" fn() -> c_int)();
+        let child = fork();
         if child == 0 {
             die_with_parent();
             if parent() != server {
@@ -242,6 +248,18 @@ fn serve() {
         block.status.store(status as u32, Relaxed);
         block.done.store(served, Release);
         sys::wake_shared(&block.done);
+    }
+}
+
+/// The function that forks. That of glibc 2.34 and later only forks. `fork` also calls what the
+/// program has registered with `pthread_atfork`, which is not meant for this process, and resets
+/// locks, which no thread can hold here.
+fn fork_function() -> extern "C-unwind" fn() -> c_int {
+    type Fork = extern "C-unwind" fn() -> c_int;
+    match crate::real::lookup("_Fork\0") {
+        // SAFETY: the type is the one that the C library documents for this function.
+        Some(address) => unsafe { core::mem::transmute::<usize, Fork>(address) },
+        None => real!(fork: Fork),
     }
 }
 
@@ -271,15 +289,17 @@ fn catch_signals() {
     const ON_OTHER_STACK: c_int = 0x0800_0000;
     const ONCE: c_int = 0x8000_0000_u32 as c_int;
     for signal in [4, 7, 8, 11] {
-        let action = Action {
-            handler: fatal as *const () as usize,
-            mask: [0; 16],
-            flags: WITH_INFO | ON_OTHER_STACK | ONCE,
-            restorer: 0,
-        };
-        // SAFETY: the action is valid; the handler only writes to the block.
-        unsafe { sigaction(signal, &action, core::ptr::null_mut()) };
+        set_handler(signal, fatal as *const () as usize, WITH_INFO | ON_OTHER_STACK | ONCE);
     }
+}
+
+/// Sets the handler of a signal: the address of a function that the flags fit, or 0 for the
+/// default.
+pub fn set_handler(signal: c_int, handler: usize, flags: c_int) {
+    let action = Action { handler, mask: [0; 16], flags, restorer: 0 };
+    let real = real!(sigaction: unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int);
+    // SAFETY: the action is valid.
+    unsafe { real(signal, &action, core::ptr::null_mut()) };
 }
 
 /// The handler is removed by its call, and the instruction is executed again, so that the process

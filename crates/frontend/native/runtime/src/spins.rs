@@ -22,34 +22,83 @@ use crate::spin::{self, LoopRounds};
 /// The operations that are remembered of each thread.
 const ROOM: usize = 256;
 
+/// The first of them have a place of their own, so that threads with few operations touch few
+/// pages.
+const FEW: usize = 24;
+
 /// Those that are kept when there is no room for another one: more than [`spin`] looks back.
 const KEPT: usize = 160;
 
+/// Operations with their outcomes.
+struct Ops<const N: usize> {
+    ops: [Op; N],
+    outcomes: [Outcome; N],
+}
+
+impl<const N: usize> Ops<N> {
+    const EMPTY: Ops<N> = Ops {
+        ops: [Op { kind: 0, object: 0, other: 0, site: SiteId(0), yielded: None }; N],
+        outcomes: [Outcome {
+            alternative: 0,
+            progress: false,
+            value: 0,
+            versions: [NO_VERSIONS; 2],
+        }; N],
+    };
+}
+
 /// The last operations of a thread.
 struct Past {
-    ops: [Op; ROOM],
-    outcomes: [Outcome; ROOM],
     count: usize,
     /// The length of the round in which it spins, or 0.
     round: u16,
+    /// Whether it has had more than [`FEW`] operations. All are in [`MANY_OPS`] then.
+    is_long: bool,
+    few: Ops<FEW>,
 }
 
 const NO_VERSIONS: Versions = Versions { before: 0, after: 0 };
 
-const EMPTY: Past = Past {
-    ops: [Op { kind: 0, object: 0, other: 0, site: SiteId(0), yielded: None }; ROOM],
-    outcomes: [Outcome { alternative: 0, progress: false, value: 0, versions: [NO_VERSIONS; 2] };
-        ROOM],
-    count: 0,
-    round: 0,
-};
+const EMPTY: Past = Past { count: 0, round: 0, is_long: false, few: Ops::EMPTY };
 
 static mut PASTS: [Past; MAX_THREADS] = [EMPTY; MAX_THREADS];
+static mut MANY_OPS: [Ops<ROOM>; MAX_THREADS] = [Ops::EMPTY; MAX_THREADS];
 
 fn past(slot: usize) -> &'static mut Past {
     // SAFETY: only the thread with the baton comes here, and the reference ends before it is
     // handed over.
     unsafe { &mut (*addr_of_mut!(PASTS))[slot] }
+}
+
+fn many(slot: usize) -> &'static mut Ops<ROOM> {
+    // SAFETY: as above.
+    unsafe { &mut (*addr_of_mut!(MANY_OPS))[slot] }
+}
+
+impl Past {
+    /// The room for the operations of this thread, which is the one in `slot`.
+    fn room(&mut self, slot: usize) -> (&mut [Op], &mut [Outcome]) {
+        match self.is_long {
+            true => (&mut many(slot).ops, &mut many(slot).outcomes),
+            false => (&mut self.few.ops, &mut self.few.outcomes),
+        }
+    }
+
+    /// Makes room for one more operation.
+    fn make_room(&mut self, slot: usize) {
+        if self.is_long && self.count == ROOM {
+            let all = many(slot);
+            all.ops.copy_within(ROOM - KEPT.., 0);
+            all.outcomes.copy_within(ROOM - KEPT.., 0);
+            self.count = KEPT;
+        }
+        if !self.is_long && self.count == FEW {
+            let all = many(slot);
+            all.ops[..FEW].copy_from_slice(&self.few.ops);
+            all.outcomes[..FEW].copy_from_slice(&self.few.outcomes);
+            self.is_long = true;
+        }
+    }
 }
 
 /// An operation that a thread has performed, while the code after it runs.
@@ -105,34 +154,28 @@ fn versions(of: [u32; 2]) -> [u32; 2] {
 /// round in which it spins, or 0.
 pub fn record(slot: usize, step: &Step) -> u16 {
     let past = past(slot);
-    if past.count == ROOM {
-        past.ops.copy_within(ROOM - KEPT.., 0);
-        past.outcomes.copy_within(ROOM - KEPT.., 0);
-        past.count = KEPT;
-    }
+    past.make_room(slot);
     let (site, [object, other]) = (SiteId(step.next.pc), step.objects);
     let after = versions(step.objects);
     let version = |of: usize| Versions { before: step.before[of], after: after[of] };
     let (kind, yielded) = (step.next.op as u8, step.yields.then_some(site));
-    past.ops[past.count] = Op { kind, object, other, site, yielded };
+    let at = past.count;
+    let (ops, outcomes) = past.room(slot);
+    ops[at] = Op { kind, object, other, site, yielded };
     let last = Outcome {
         alternative: step.alternative,
         progress: step.progress,
         value: step.value,
         versions: [version(0), version(1)],
     };
-    past.outcomes[past.count] = last;
-    let before = past.count;
-    past.count += 1;
-    past.round = match last.progress {
+    outcomes[at] = last;
+    let round = match last.progress {
         true => 0,
         // No loop is known to end by itself, so the table is empty, and does not allocate.
-        false => {
-            let (ops, outcomes) = (&past.ops[..past.count], &past.outcomes[..before]);
-            spin::round(ops, outcomes, &last, &LoopRounds::default())
-        }
+        false => spin::round(&ops[..=at], &outcomes[..at], &last, &LoopRounds::default()),
     };
-    past.round
+    (past.count, past.round) = (at + 1, round);
+    round
 }
 
 /// Whether a thread spins, and nothing that it reads has changed since.
@@ -141,7 +184,8 @@ pub fn is_held(slot: usize) -> bool {
     if past.round == 0 {
         return false;
     }
-    let (ops, outcomes) = (&past.ops[..past.count], &past.outcomes[..past.count]);
-    let mut watched = spin::watched(ops, outcomes, past.round.into());
+    let (round, count) = (past.round.into(), past.count);
+    let (ops, outcomes) = past.room(slot);
+    let mut watched = spin::watched(&ops[..count], &outcomes[..count], round);
     watched.all(|(object, seen)| objects().version(object) == seen)
 }

@@ -1,9 +1,9 @@
 //! Threads: their slots, the baton, and their ends.
 
-use core::cell::Cell;
+use core::arch::asm;
 use core::ffi::{c_int, c_uint};
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicUsize};
 
 use crate::block::{MAX_THREADS, Op, Slot};
 use crate::op::NO_OBJECT;
@@ -15,20 +15,39 @@ use crate::sys::{self, P};
 /// No thread of the program: the fork server, and threads that are inside of this library.
 pub const NOBODY: usize = usize::MAX;
 
-std::thread_local! {
-    // Constant, so that it lies in the static part of the thread's local storage: no allocation.
-    static ME: Cell<usize> = const { Cell::new(NOBODY) };
+/// The thread pointer of the thread that holds the baton, and its slot; 0 if no thread of the
+/// program runs.
+///
+/// Only the thread with the baton runs code of the program, so one variable takes the place of a
+/// thread-local one: a shared library pays a function call for each access to those. Any other
+/// thread that gets here (one that libc has created for itself) has another thread pointer.
+static HOLDER: AtomicUsize = AtomicUsize::new(0);
+static HOLDER_SLOT: AtomicUsize = AtomicUsize::new(NOBODY);
+
+/// The address of the calling thread's control block, which is different for every thread.
+#[inline(always)]
+fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: the ABI of x86-64 puts the address of the block at its beginning.
+    unsafe {
+        asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    pointer
 }
 
 /// The slot of the calling thread, or [`NOBODY`].
-#[inline]
+#[inline(always)]
 pub fn me() -> usize {
-    ME.with(Cell::get)
+    match HOLDER.load(Relaxed) == thread_pointer() {
+        true => HOLDER_SLOT.load(Relaxed),
+        false => NOBODY,
+    }
 }
 
-/// Makes the calling thread the one in `slot`.
+/// Makes the calling thread, which holds the baton, the one in `slot`.
 pub fn become_thread(slot: usize) {
-    ME.with(|me| me.set(slot));
+    HOLDER_SLOT.store(slot, Relaxed);
+    HOLDER.store(if slot == NOBODY { 0 } else { thread_pointer() }, Relaxed);
 }
 
 /// How far a thread has come.
@@ -122,13 +141,14 @@ pub fn hand_over(slot: usize) {
     sys::wake(baton);
 }
 
-/// Waits for the baton.
+/// Waits for the baton. The calling thread is the one in `slot`, also if it just begins.
 pub fn park(slot: usize) {
     let baton = &runtime().threads[slot].baton;
     while baton.load(Acquire) == 0 {
         sys::wait(baton, 0);
     }
     baton.store(0, Relaxed);
+    become_thread(slot);
 }
 
 unsafe extern "C" {
@@ -148,8 +168,9 @@ pub fn prepare() {
     KEY.store(key, Relaxed);
 }
 
-/// Makes the calling thread, the only one, the main thread of the program.
-pub fn begin_main() {
+/// Prepares the calling thread, the only one, for being the main thread of the program. The fork
+/// server does this once, and its children inherit it.
+pub fn prepare_main() {
     let main = &mut runtime().threads[0];
     main.stage = Stage::Running;
     // SAFETY: no arguments, or a key that was created.
@@ -157,7 +178,35 @@ pub fn begin_main() {
         main.pthread = pthread_self();
         pthread_setspecific(KEY.load(Relaxed), 1 as P);
     }
+    keep_stacks();
+}
+
+/// Makes the calling thread, the only one, the main thread of the program.
+pub fn begin_main() {
     become_thread(0);
+}
+
+/// Lets libc keep the stacks of a few threads, for the first threads of the program: it keeps those
+/// of threads that have ended. A child then neither maps them nor prepares libc for its first
+/// thread. Their addresses are the same in every execution, as those of new stacks are.
+fn keep_stacks() {
+    extern "C-unwind" fn end_at_once(_: P) -> P {
+        core::ptr::null_mut()
+    }
+    const FEW: usize = 3;
+    type Create = extern "C" fn(*mut u64, P, extern "C-unwind" fn(P) -> P, P) -> c_int;
+    let mut threads = [0; FEW];
+    // All at once: a thread takes the stack of one that has ended.
+    let mut created = 0;
+    for thread in &mut threads {
+        if real!(pthread_create: Create)(thread, core::ptr::null_mut(), end_at_once, 0 as P) != 0 {
+            break;
+        }
+        created += 1;
+    }
+    for thread in &threads[..created] {
+        real!(pthread_join: extern "C" fn(u64, P) -> c_int)(*thread, core::ptr::null_mut());
+    }
 }
 
 /// The slot for the next thread that the thread in `creator` creates: the one that it had in
@@ -223,7 +272,6 @@ extern "C-unwind" fn trampoline(slot: P) -> P {
     // SAFETY: the key was created.
     unsafe { pthread_setspecific(KEY.load(Relaxed), 1 as P) };
     park(slot);
-    become_thread(slot);
     crate::schedule::begin(slot);
     let start = runtime().threads[slot].start;
     let result = match start {

@@ -14,10 +14,12 @@ use preempt_native::{Executable, Native};
 use crate::compile::{executable, folder, programs};
 
 /// What is refused, with words of the refusal.
-const REFUSED: [(&str, &str); 6] = [
+const REFUSED: [(&str, &str); 8] = [
     ("requeues", "FUTEX_REQUEUE"),
     ("cancels", "`pthread_cancel`"),
     ("forks", "`fork`"),
+    ("raw_blocked", "while it blocks the signal SIGSYS"),
+    ("raw_clone", "the system call clone"),
     ("spins", "without a scheduling point"),
     ("timers", "`timerfd_create`"),
     ("connects_outside", "a connection to another machine"),
@@ -163,5 +165,17 @@ fn what_cannot_be_controlled_is_refused_by_name() {
         let why = native.refusal().unwrap_or_default();
         assert!(why.contains(words), "{name}: {why}");
         assert!(outcome.findings.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn trapped_system_calls_are_named_in_the_report() {
+    for (name, trapped) in [("raw_futex_ok", true), ("handover", false)] {
+        let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
+        let (outcome, native) = explore(&executable(name), plan);
+        assert!(outcome.findings.is_empty(), "{name}");
+        assert!(native.traps_system_calls(), "this machine permits seccomp filters");
+        let visible = native.visibility();
+        assert_eq!(visible.contains("made without the C library"), trapped, "{name}: {visible}");
     }
 }

@@ -8,7 +8,7 @@ use super::time::{Time, after, until};
 use crate::block::{MAX_THREADS, ObjectKind, Op};
 use crate::object::Action;
 use crate::schedule::{Next, active, log_learned, point, runtime, unsupported};
-use crate::sys::{self, EAGAIN, ETIMEDOUT, fail};
+use crate::sys::{self, EAGAIN, ETIMEDOUT};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
@@ -31,6 +31,54 @@ pub unsafe extern "C" fn syscall() {
     )
 }
 
+/// Performs a system call of the program, which was made at `pc`. Returns its result, or the
+/// negated error.
+///
+/// # Safety
+///
+/// As for the system call.
+pub unsafe fn perform(pc: usize, number: usize, args: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = args;
+    if !active() {
+        // SAFETY: the program passes what it would pass to the kernel.
+        return unsafe { sys::call(number, args) };
+    }
+    match number {
+        sys::FUTEX => return control(pc, a, b, c, d, f),
+        sys::GETRANDOM => {
+            super::random::fill(a as *mut u8, b);
+            return b as isize;
+        }
+        sys::SCHED_YIELD => {
+            point(Next::on(Op::Yield, 0, pc));
+            return 0;
+        }
+        sys::EXIT_GROUP => super::process::end_now(a as c_int),
+        _ => {}
+    }
+    if let Some(name) = refused(number) {
+        unsupported(name);
+    }
+    // SAFETY: the program passes what it would pass to the kernel.
+    unsafe { sys::call(number, [a, b, c, d, e, f]) }
+}
+
+/// The name of a system call that cannot be controlled.
+fn refused(number: usize) -> Option<&'static str> {
+    Some(match number {
+        sys::IO_URING_SETUP => "io_uring",
+        sys::FUTEX_WAITV => "the system call futex_waitv",
+        sys::FUTEX_WAKE2 => "the system call futex_wake",
+        sys::FUTEX_WAIT2 => "the system call futex_wait",
+        sys::FUTEX_REQUEUE2 => "the system call futex_requeue",
+        sys::CLONE | sys::CLONE3 => "the system call clone",
+        sys::FORK | sys::VFORK => "the system call fork",
+        sys::EXECVE | sys::EXECVEAT => "the system call execve",
+        sys::EXIT => "the system call exit, which ends a thread",
+        _ => return None,
+    })
+}
+
 unsafe extern "C" fn other(
     number: usize,
     a: usize,
@@ -40,23 +88,9 @@ unsafe extern "C" fn other(
     e: usize,
     f: usize,
 ) -> c_long {
-    if active() {
-        match number {
-            sys::GETRANDOM => {
-                super::random::fill(a as *mut u8, b);
-                return b as c_long;
-            }
-            sys::SCHED_YIELD => {
-                point(Next::on(Op::Yield, 0, 0));
-                return 0;
-            }
-            sys::IO_URING_SETUP => unsupported("io_uring"),
-            sys::EXIT_GROUP => super::process::end_now(a as c_int),
-            _ => {}
-        }
-    }
-    // SAFETY: the program passes what it would pass to the kernel.
-    sys::result(unsafe { sys::call(number, [a, b, c, d, e, f]) }) as c_long
+    // SAFETY: the program passes what it would pass to the kernel. The place of the call is not
+    // known; only a yield would show it.
+    sys::result(unsafe { perform(0, number, [a, b, c, d, e, f]) }) as c_long
 }
 
 const WAIT: usize = 0;
@@ -76,22 +110,30 @@ unsafe extern "C" fn futex(
     other: usize,
     mask: usize,
 ) -> c_long {
-    if !active() {
-        // SAFETY: the program passes what it would pass to the kernel.
-        let raw = unsafe { sys::call(sys::FUTEX, [word, operation, value, timeout, other, mask]) };
-        return sys::result(raw) as c_long;
-    }
+    // SAFETY: the program passes what it would pass to the kernel.
+    let done = unsafe { perform(pc, sys::FUTEX, [word, operation, value, timeout, other, mask]) };
+    sys::result(done) as c_long
+}
+
+/// A futex call of a thread that is scheduled. Returns its result, or the negated error.
+fn control(
+    pc: usize,
+    word: usize,
+    operation: usize,
+    value: usize,
+    timeout: usize,
+    mask: usize,
+) -> isize {
     let masked = matches!(operation & !FLAGS, WAIT_BITSET | WAKE_BITSET);
     if masked && mask as u32 != ANY {
         unsupported("a futex call with a bit mask");
     }
-    let done = match operation & !FLAGS {
+    match operation & !FLAGS {
         WAIT => wait(word, value as u32, limit(timeout, after), pc),
         WAIT_BITSET => wait(word, value as u32, limit(timeout, until), pc),
         WAKE | WAKE_BITSET => wake(word, value as u32, pc),
         other => unsupported(name(other)),
-    };
-    c_long::from(done)
+    }
 }
 
 /// The name of an operation that has no model.
@@ -112,7 +154,7 @@ fn limit(timeout: usize, meaning: fn(*const Time) -> u64) -> Option<u64> {
     (timeout != 0).then(|| meaning(timeout as *const Time))
 }
 
-fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> c_int {
+fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> isize {
     let address = word as u64;
     // The word is the second object: what others write there decides whether the thread waits.
     let value = expected;
@@ -133,14 +175,14 @@ fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> c_int {
         result = if point(woken).alternative == 1 { ETIMEDOUT } else { 0 };
     }
     crate::entries::after_wait(address, pc);
-    if result == 0 { 0 } else { fail(result) }
+    -(result as isize)
 }
 
-fn wake(word: usize, count: u32, pc: usize) -> c_int {
+fn wake(word: usize, count: u32, pc: usize) -> isize {
     let op = match count {
         1 => Op::FutexWakeOne,
         _ if count as usize >= MAX_THREADS => Op::FutexWakeAll,
         _ => unsupported("a futex call that wakes a number of threads other than one or all"),
     };
-    point(Next::on(op, word as u64, pc)).reply as c_int
+    point(Next::on(op, word as u64, pc)).reply as isize
 }
