@@ -42,9 +42,7 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
         }
     }
     let [compared, passed_over, verdicts, traces, unfinished, assumed, executions] = total;
-    println!(
-        "{programs} programs from seed {seed}: {compared} compared, {passed_over} passed over"
-    );
+    println!("{programs} programs from seed {seed}: {compared} compared, {passed_over} skipped");
     println!("{executions} executions of the reference");
     println!(
         "{verdicts} verdicts, {traces} trace counts, {unfinished} unfinished searches, \

@@ -1,12 +1,12 @@
-//! The ordinary tests of popular crates under `cargo preempt test`: correct code is not blamed.
+//! Explores the ordinary tests of popular crates with `cargo preempt test`, to find false alarms.
 //!
 //! `data/crates.toml` lists crates that use threads, with exact versions. Their packages contain
 //! their tests, which were not written for Preempt. Each test is explored within one preemption and
 //! a time limit. A test that fails is a false alarm, unless the list names the published error of
 //! the crate or the property of the test that explains it.
 //!
-//! tokio's own tests take its runtimes for granted. Programs on these runtimes, correct ones and
-//! ones with an error, are in `corpus/tokio`.
+//! tokio's own tests do not test its runtimes in this way. Correct and faulty programs on these
+//! runtimes are in `corpus/tokio`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,11 +40,12 @@ pub struct Package {
     /// Options of `cargo preempt test`, which select what is built and explored.
     #[serde(default)]
     pub options: Vec<String>,
-    /// Whether its tests have fewer rounds under Miri. Then they are built with that flag: loops of
-    /// 25,000 rounds exceed the limit of steps, and show nothing that 50 rounds do not.
+    /// Whether its tests have fewer iterations under Miri. Then they are built with that flag:
+    /// loops of 25,000 iterations exceed the step limit, and show nothing that 50 iterations do
+    /// not.
     #[serde(default)]
     pub small: bool,
-    /// Tests that fail for a reason of their own, and the reason.
+    /// Tests that fail for a known reason that is not an error of the crate, and the reason.
     #[serde(default)]
     pub explained: BTreeMap<String, String>,
 }
@@ -102,7 +103,7 @@ pub fn run(ask: &Ask) -> Result<bool> {
             Counts { broken: BTreeSet::from([line]), ..Counts::default() }
         });
         let cells = counts.cells(&package.name, &package.version);
-        // Searches take long: what is known is shown.
+        // Searches take long, so intermediate results are shown.
         eprintln!("{}", cells.join("  "));
         table.row(cells);
         sum.add(counts);

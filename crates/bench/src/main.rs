@@ -64,8 +64,8 @@ enum Command {
     GrowthOne { search: String, size: u32, lock: String, dependence: String, bound: u32 },
     /// Runs of the corpus that are too large for the tests
     Corpus,
-    /// Published errors in unmodified crates: found in the affected versions, not in the fixed
-    /// ones; downloads the crates
+    /// Known bugs in unmodified crates: found in the affected versions, not in the fixed ones;
+    /// downloads the crates
     Real {
         /// Cases of corpus/real [default: all]
         cases: Vec<String>,
@@ -73,7 +73,7 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
-    /// The ordinary tests of popular crates that use threads: none is blamed; downloads the crates
+    /// False alarms on the ordinary tests of popular crates that use threads; downloads the crates
     Crates {
         /// Crates of data/crates.toml [default: all]
         crates: Vec<String>,
@@ -84,8 +84,8 @@ enum Command {
         #[arg(long, default_value_t = 5)]
         seconds: u32,
     },
-    /// Kill controllers and children of `preempt run` at random moments: nothing is left behind,
-    /// and a resumed search has the same numbers
+    /// Kill controllers and children of `preempt run` at random moments: no process remains, and a
+    /// resumed search has the same numbers
     Robust {
         /// The binary `preempt` [default: the one beside this program]
         #[arg(long)]

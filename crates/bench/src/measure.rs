@@ -16,7 +16,7 @@ use crate::papers::cartesian::CARTESIAN;
 pub enum Search {
     /// Over states, breadth first, without reduction.
     Full,
-    /// The same with sorted runs instead of a table, in files where memory ends.
+    /// The same with sorted runs instead of a table, in files when memory runs out.
     Sorted,
     /// Over states, with cartesian reduction.
     Cartesian,

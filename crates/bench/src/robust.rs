@@ -1,5 +1,5 @@
-//! Controllers and children that are killed at random moments: nothing may be left behind, and a
-//! search that is resumed has the numbers of one that was not interrupted.
+//! Kills controllers and children at random moments: no process or file may remain, and a resumed
+//! search must have the numbers of an uninterrupted one.
 //!
 //! The subject is `preempt run` itself, in processes of its own.
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The binary `preempt`; the one beside this program unless given.
+    /// The binary `preempt` [default: the one beside this program].
     pub preempt: Option<PathBuf>,
     /// How many controllers are killed.
     pub controllers: u32,
@@ -33,14 +33,17 @@ const OPTIONS: [&str; 8] =
 /// How long the kernel may take to end the processes of a controller that was killed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Kills controllers and children, and prints what came of it.
+/// Kills controllers and children, and prints the results.
 pub fn run(ask: &Ask) -> Result<bool> {
     let scene = Scene::new(ask)?;
     let mut random = Random(ask.seed);
     let reference = scene.numbers(scene.search(None).output()?.stdout)?;
     println!("uninterrupted: {reference}");
     let resumed = scene.kill_controllers(ask.controllers, &mut random, &reference)?;
-    println!("{} controllers killed, {resumed} of them resumed; nothing left", ask.controllers);
+    println!(
+        "{} controllers killed, {resumed} of them resumed; no process is left",
+        ask.controllers
+    );
     println!("the search that was resumed last has the same numbers");
     let restarted = scene.kill_children(ask.children, &mut random)?;
     println!("{} children killed, {restarted} searches started; nothing left", ask.children);
@@ -197,7 +200,7 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // What cannot be removed is in the folder for temporary files.
+        // Files that cannot be removed stay in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -59,15 +59,14 @@ pub enum Command {
     Graph(GraphArgs),
     /// Describe the strategies: what each explores, guarantees and costs
     Strategies,
-    /// Report what this machine and its compilers support of what executables need, and how to get
-    /// the rest
+    /// Test whether this machine and its compilers can explore executables, and give advice
     Doctor,
-    /// Print the flags with which a compiler makes atomic operations visible to `preempt run`, as
-    /// in `gcc $(preempt flags gcc) program.c`
+    /// Print compiler flags that make atomic operations visible to `preempt run`, as in `gcc
+    /// $(preempt flags gcc) program.c`
     Flags(FlagsArgs),
 }
 
-/// The model that a command is about.
+/// The model that a command works on.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
     /// The model
@@ -124,17 +123,16 @@ pub struct ReplayArgs {
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,
-    /// Of an executable, run the schedule under gdb, and stop before the step of the failure
+    /// Run the schedule of an executable under gdb, and stop before the failing step
     #[arg(long, conflicts_with_all = ["stop_at", "html"])]
     pub gdb: bool,
     /// With --gdb, stop before the N-th step
     #[arg(long, value_name = "N", value_parser = whole::<u32>, requires = "gdb")]
     pub step: Option<u32>,
-    /// With --gdb, a command that gdb executes there; can be repeated
+    /// With --gdb, a command for gdb at that point; may be given several times
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     pub gdb_command: Vec<String>,
-    /// Of an executable, show every step, and not one line for all that a statement does in
-    /// libraries
+    /// For an executable, show every step instead of one line per statement
     #[arg(long)]
     pub all_steps: bool,
     /// Write an HTML page to this file, in which the execution can be stepped through
@@ -173,7 +171,7 @@ pub enum StoreArg {
     Tree,
     /// whole states in sorted runs: one or two bytes for most states, breadth first only
     Sorted,
-    /// 64-bit hashes; states with equal hashes are taken for one
+    /// 64-bit hashes; states with equal hashes count as one
     Fingerprint,
     /// a few bits per state in a fixed array; misses states
     Bitstate,

@@ -105,7 +105,7 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         checkpointing.finish(&outcome);
     }
     if outcome.stopped == Some(Limit::Memory) && args.spill.is_none() && spills(search.plan()) {
-        screen::complain("To continue on disk where memory ends: add --spill DIR\n");
+        screen::complain("To continue on disk when memory runs out: add --spill DIR\n");
     }
     let mut saved = Vec::new();
     if let (Some(path), Some(trace)) = (&args.search.save_schedule, traces.first()) {

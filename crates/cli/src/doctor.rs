@@ -1,4 +1,4 @@
-//! `preempt doctor`: what this machine supports of what executables need, and how to get the rest.
+//! `preempt doctor`: tests whether this machine can explore executables, and gives advice.
 //!
 //! Versions prove little, so everything is tried: a program is run under control, and each compiler
 //! builds a program of five lines that loses an update of an atomic variable. A search finds that
@@ -281,7 +281,8 @@ fn c(compiler: &'static str, folder: &Folder) -> Row {
     let built = (|| {
         let source = folder.source(&format!("{compiler}.c"), C)?;
         let object = folder.0.join(format!("{compiler}.o"));
-        // Compiled and linked apart: a linker that is told about the sanitizer would add it.
+        // Compiled and linked separately: with the sanitizer's flag the linker would add its
+        // runtime.
         let mut compile = Command::new(compiler);
         compile.args(["-g", "-pthread", "-fsanitize=thread", "-c"]).arg(&source);
         folder.run(compile.arg("-o").arg(&object))?;
@@ -353,7 +354,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in the temporary folder of the system.
+        // If this fails, the rest stays in the system's temporary folder.
         let _ = fs::remove_dir_all(Path::new(&self.0));
     }
 }

@@ -1,5 +1,4 @@
-//! `preempt flags`: the flags with which a compiler makes atomic operations visible to
-//! `preempt run`.
+//! `preempt flags`: compiler flags that make atomic operations visible to `preempt run`.
 
 use std::env;
 use std::path::PathBuf;
@@ -14,12 +13,11 @@ pub struct FlagsArgs {
     /// The compiler
     #[arg(value_enum)]
     pub compiler: CompilerArg,
-    /// Make plain accesses visible as well, so that data races are found; without optimisation for
-    /// rustc
+    /// Also make plain accesses visible, so that data races are found; rustc then does not optimise
     #[arg(long)]
     pub races: bool,
-    /// Where the library goes with which the program is linked [default: `preempt` in the cache
-    /// directory of the user]
+    /// Directory for the library that programs are linked with [default: `preempt` in the user's
+    /// cache directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub dir: Option<PathBuf>,
 }
@@ -54,7 +52,7 @@ pub fn run(args: &FlagsArgs) -> Result<Exit, Refused> {
     let unwritable =
         |error| Refused::because(format!("cannot write to {}: {error}", folder.display()));
     let folder = std::path::absolute(&folder).map_err(unwritable)?;
-    // A shell splits what a command prints, and knows no quotes there.
+    // A shell splits the output of a command at spaces, and ignores quotes in it.
     if folder.to_string_lossy().contains(char::is_whitespace) {
         return Err(Refused::because(format!(
             "the path {} has spaces, which a shell would split: choose another directory with \

@@ -27,10 +27,10 @@ use crate::{Exit, Refused, input, output, screen};
 /// second.
 const CHEAP: u64 = 1_000;
 
-/// What every execution of an executable gets, and its limits.
+/// The inputs and limits of every execution of an executable.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub struct ProgramArgs {
-    /// Exit status of a good execution [default: 0]
+    /// Expected exit status [default: 0]
     #[arg(long, value_name = "N", value_parser = whole::<u8>, help_heading = "Program")]
     pub expect_exit: Option<u8>,
     /// File to use as the standard input of every execution [default: empty]
@@ -48,8 +48,8 @@ pub struct ProgramArgs {
     /// Time limit of a thread between two scheduling points [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
     pub max_turn: Option<Duration>,
-    /// Longest time by which a thread that can run is delayed while others sleep or wait with a
-    /// timeout [default: 0.001]
+    /// Longest delay of a runnable thread while others sleep or wait with a timeout [default:
+    /// 0.001]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Program")]
     pub max_delay: Option<Duration>,
     /// Time limit of one execution [default: none]
@@ -58,15 +58,14 @@ pub struct ProgramArgs {
     /// Memory limit of one execution, such as 500M or 4G [default: none]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_memory: Option<usize>,
-    /// Limit of the output of one execution, and of the size of each file that it writes
-    /// [default: 64M]
+    /// Output limit of one execution, and size limit of each file that it writes [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_output: Option<usize>,
     /// Do not report data races, where plain accesses are visible
     #[arg(long, help_heading = "Program")]
     pub ignore_races: bool,
-    /// Who provides the memory that the program allocates [default: runtime]
-    #[arg(long, value_enum, value_name = "WHO")]
+    /// Allocator of the program [default: runtime]
+    #[arg(long, value_enum, value_name = "ALLOCATOR")]
     pub allocator: Option<AllocatorArg>,
 }
 
@@ -90,9 +89,9 @@ pub type SearchArgs = search::SearchArgs<Executables>;
 /// The allocators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AllocatorArg {
-    /// No memory is used twice in an execution, so that the use of freed memory is found
+    /// Preempt's: memory is never reused within an execution, so that uses after free are found
     Runtime,
-    /// That of the C library
+    /// The C library's
     System,
 }
 
@@ -190,8 +189,8 @@ impl SearchArgs {
         Ok(search)
     }
 
-    /// The same for this executable, within these limits. If outputs are compared, no execution is left out because it
-    /// differs from another one only in the order of independent steps.
+    /// The same for this executable, within these limits. If outputs are compared, executions that
+    /// differ only in the order of independent steps are all run.
     pub fn search_of(&self, executable: &Executable, limits: Limits) -> Result<Search, Refused> {
         let mut plan = self.plan(CHEAP)?.limits(limits);
         if let Order::Icb { cache } = &mut plan.order
@@ -237,7 +236,7 @@ impl Explored {
         Explored::of(search, outcome, native)
     }
 
-    /// The same for one of many tests: executions that only reached the limit of steps are not
+    /// The same for one of many tests: executions that only reached the step limit are not
     /// described. Their traces have as many steps as the limit allows, and recording the values of
     /// all objects after each step takes longer than the search.
     pub fn of_test(search: Search, native: Native, watcher: &Watcher) -> Result<Explored, Refused> {
@@ -369,7 +368,7 @@ pub fn layout() -> Layout {
     Layout { folding: Folding::Statements, ..screen::layout() }
 }
 
-/// What the report of an executable says besides: what was visible, and what the program printed.
+/// The additional lines of an executable's report: what was visible, and what the program printed.
 fn notes(native: &Native, told: &[Told]) -> String {
     let layout = screen::layout();
     // A process may only show that its execution was explored before.

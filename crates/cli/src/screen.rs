@@ -56,8 +56,8 @@ pub fn redrawable() -> Option<usize> {
     )
 }
 
-/// Writes to stdout. A reader that has closed the pipe, such as `head`, wants no more, and is no
-/// reason to end differently; any other error is one: what was to be written is lost.
+/// Writes to stdout. A closed pipe, as with `head`, is not an error. Any other error is: output
+/// would be lost.
 pub fn print(text: &str) -> Result<(), Refused> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -61,7 +61,7 @@ const OTHERS: &str = "
   sorted         Whole states in sorted runs, as differences. Exact; one or two
                  bytes for most states, breadth first only. With --spill DIR
                  runs that do not fit into memory are kept in files.
-  fingerprint    64-bit hashes. States with equal hashes are taken for one; the
+  fingerprint    64-bit hashes. States with equal hashes count as one; the
                  report says how many are to be expected (far fewer than one up
                  to a billion states).
   bitstate       A few bits per state in an array of fixed size
@@ -75,9 +75,9 @@ const OTHERS: &str = "
            again, and the report says how long that took. --first reports
            whichever error is found first.
 
---checkpoint FILE  Every few seconds, at an interrupt and at a limit of time or
-           memory, the state of the search is written to the file. --resume FILE
-           continues from there, with the numbers of an uninterrupted search.
+--checkpoint FILE  Every few seconds, at an interrupt and at a time or
+           memory limit, the state of the search is written to the file. --resume
+           FILE continues from there, with the numbers of an uninterrupted search.
            The model and the options must be the same, except for --time and
            --memory.
 ";

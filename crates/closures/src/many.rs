@@ -71,7 +71,7 @@ pub fn run(seeds: std::ops::Range<u64>, mut progress: impl FnMut(u64, &Report)) 
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} programs compared, {} passed over", self.programs, self.passed_over)?;
+        writeln!(f, "{} programs compared, {} skipped", self.programs, self.passed_over)?;
         writeln!(f, "{} executions of the reference", self.executions)?;
         writeln!(
             f,

@@ -173,8 +173,8 @@ pub enum Statement {
     YieldNow,
     /// Waits until an atomic is not 0.
     WaitFor(usize, Wait),
-    /// Loads an atomic, without a yield, until it is not 0 or `rounds` loads were made; observes how
-    /// many were made, and the last value.
+    /// Loads an atomic, without a yield, until it is not 0 or `rounds` loads were made; observes
+    /// how many were made, and the last value.
     Poll {
         /// The atomic to load.
         atomic: usize,

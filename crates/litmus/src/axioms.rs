@@ -37,7 +37,7 @@ struct Node {
     is_half: bool,
 }
 
-/// One execution of a thread by itself: its nodes, and its registers in the end.
+/// One execution of a thread in isolation: its nodes, and its final registers.
 #[derive(Clone, Debug)]
 struct Run {
     nodes: Vec<Node>,
@@ -152,7 +152,7 @@ fn values(program: &Program) -> Vec<u64> {
     }
 }
 
-/// The executions of a thread by itself, with all values that it might read.
+/// The executions of a thread in isolation, with all values that it might read.
 fn runs(program: &Program, thread: usize, values: &[u64]) -> Vec<Run> {
     let code = &program.threads[thread];
     let (mut done, mut open) = (Vec::new(), Vec::new());
@@ -249,7 +249,7 @@ impl Search<'_> {
         };
         let candidates: Vec<usize> = match node.kind {
             Kind::Read => (0..nodes.len()).filter(|&at| is_source(&nodes[at])).collect(),
-            // Does not read: stands for itself.
+            // It does not read, so there is nothing to assign.
             _ => vec![at],
         };
         candidates.into_iter().all(|source| {

@@ -87,16 +87,16 @@ pub enum Instruction {
     Fence(Order),
     /// Skips this many instructions unless the register has the value.
     If(usize, u64, usize),
-    /// Takes a mutex.
+    /// Locks a mutex.
     Lock(usize),
-    /// Gives it back.
+    /// Unlocks a mutex.
     Unlock(usize),
 }
 
 /// Registers of a thread.
 pub const REGISTERS: usize = 4;
 
-/// The register of results that nobody uses.
+/// The register of unused results.
 const UNUSED: usize = REGISTERS - 1;
 
 /// A program.
@@ -281,7 +281,7 @@ fn operand(text: &str) -> Operand {
     Operand::Register(register_of(register), number(summand))
 }
 
-/// What a thread does next.
+/// The next operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: it has ended.
@@ -290,13 +290,14 @@ pub enum Next {
     Load(usize, Order),
     /// It stores a value.
     Store(usize, u64, Order),
-    /// It reads and writes: location, the change, the order of a write and of a mere read.
+    /// It reads and writes: location, the change, the order if it writes, the order if it only
+    /// reads.
     Update(usize, Change, Order, Order),
     /// A fence.
     Fence(Order),
-    /// It takes a mutex.
+    /// It locks a mutex.
     Lock(usize),
-    /// It gives a mutex back.
+    /// It unlocks a mutex.
     Unlock(usize),
 }
 
@@ -361,7 +362,7 @@ impl Position {
         }
     }
 
-    /// The operation was performed, and read `value` if it reads.
+    /// Records that the operation was performed; `value` is what it read, if it reads.
     pub fn advance(&mut self, code: &[Instruction], value: u64) {
         match code[self.at] {
             Instruction::Load(register, ..)

@@ -21,14 +21,14 @@ impl Random {
     }
 }
 
-/// What random programs look like.
+/// The shape of random programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The most threads.
     pub threads: usize,
     /// The most instructions of a thread.
     pub length: usize,
-    /// Whether they take mutexes.
+    /// Whether threads lock mutexes.
     pub mutexes: bool,
 }
 
@@ -96,7 +96,7 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
                 }
             }
         }
-        // Mostly gives back what it has taken.
+        // Mostly unlocks what it has locked.
         if let (true, Some(mutex)) = (holds && random.below(6) > 0, mutex) {
             code.push(Instruction::Unlock(mutex));
         }

@@ -143,7 +143,8 @@ impl<'m, 'p> Run<'m, 'p> {
                 let count = (last - lo + 1) as usize;
                 let before: usize = self.choices[..self.chosen].iter().map(|&(_, of)| of).product();
                 if count * before > MOST_OUTCOMES {
-                    let message = "more than 65536 alternatives in one step: choose from less";
+                    let message =
+                        "more than 65536 alternatives in one step: choose from fewer values";
                     return Err(self.fail(e.0.span, message));
                 }
                 let taken = self.choose(count) as i64;
@@ -414,7 +415,7 @@ impl<'m, 'p> Run<'m, 'p> {
             _ => false,
         };
         if self.me.todo.iter().filter(active).count() >= MOST_CALLS {
-            let message = "more than 1000 nested calls: the recursion seems to have no end";
+            let message = "more than 1000 nested calls: the recursion seems to be endless";
             return Err(self.fail(call.span, message));
         }
         self.me.frames.push(vec![parameters, Vec::new()]);

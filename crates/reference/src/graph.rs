@@ -56,11 +56,7 @@ pub const fn ends_execution() -> bool {
 
 /// The failure that a deadlock is reported as.
 pub fn deadlock() -> Failure {
-    Failure {
-        kind: Kind::Deadlock,
-        line: 0,
-        message: "no thread can move".to_owned(),
-    }
+    Failure { kind: Kind::Deadlock, line: 0, message: "no thread can move".to_owned() }
 }
 
 impl<'p> Model<'p> {
@@ -191,7 +187,7 @@ fn finish(outcome: Result<(), Stop>) -> Result<(), Failure> {
     match outcome {
         Ok(()) => Ok(()),
         Err(Stop::Failed(failure)) => Err(failure),
-        Err(Stop::Blocked { .. }) => panic!("nobody waits before the first step"),
+        Err(Stop::Blocked { .. }) => panic!("no thread waits before the first step"),
     }
 }
 

@@ -221,7 +221,7 @@ impl<'p> Run<'_, 'p> {
                 self.touch_object(&place, false);
                 blocked
             }
-            other => panic!("nobody waits in two steps for {other:?}"),
+            other => panic!("no wait for {other:?} takes two steps"),
         }
     }
 

@@ -26,7 +26,7 @@ pub struct CheckReport<'a> {
     pub peak_memory: Option<u64>,
     /// The command that replays a schedule.
     pub replay: &'a ReplayCommand,
-    /// How the user asks for the first finding of several workers.
+    /// The user's setting for the first finding of several workers, in the terms of the front end.
     pub first: &'a str,
     /// Statements and branches that were never reached, for a program whose statements are known.
     pub unreached: Option<Unreached>,

@@ -155,7 +155,7 @@ fn sequence<'a>(
     f.write_char(close)
 }
 
-/// The text as a JSON string. DEL and the line separators that break JavaScript are escaped, too.
+/// The text as a JSON string. DEL and the line separators that break JavaScript are escaped too.
 fn quote(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')?;
     for c in text.chars() {

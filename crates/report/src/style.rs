@@ -53,7 +53,7 @@ pub enum Headline {
 /// Whether a trace names its file, if all its positions are in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileNames {
-    /// It does not: the reader has named the file, for example on the command line.
+    /// It does not: the user has named the file, for example on the command line.
     Implied,
     /// It does, unless the failure above the trace names the file.
     Shown,

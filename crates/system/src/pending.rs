@@ -24,8 +24,8 @@ pub struct Pending {
     pub stale_from: u32,
 }
 
-/// The value of [`Pending::stale_from`] for a step whose alternatives are no accesses to a
-/// [weak memory](crate::memory::Weak).
+/// The value of [`Pending::stale_from`] for a step without stale alternatives: it is not an access
+/// to a [weak memory](crate::memory::Weak).
 pub const NEVER_STALE: u32 = u32::MAX;
 
 impl Pending {

@@ -4,8 +4,8 @@
 //! races. Clocks and epochs as in FastTrack (Flanagan and Freund, PLDI 2009).
 //!
 //! **Guarantees.** Precise for the execution: two accesses to a variable by different threads, at
-//! least one of them a write, conflict iff program order and synchronisation do not order them.
-//! What synchronises is for the caller to say, by the operations below. There are two callers:
+//! least one of them a write, conflict iff program order and synchronisation do not order them. The
+//! caller decides what synchronises, by calling the operations below. There are two callers:
 //!
 //! - A search over footprints (`explore/src/engine/race.rs`) lets every access to a synchronisation
 //!   location synchronise, which is what happens-before of the paper says, and runs after an

@@ -1,5 +1,5 @@
-//! What synchronises with what in one execution: vector clocks of threads and of the objects by
-//! which they synchronise.
+//! Synchronises-with in one execution: vector clocks of threads and of the objects by which they
+//! synchronise.
 //!
 //! Time of a thread advances when it releases something, so that what it does afterwards is not
 //! ordered by that release. An access of thread u at time k happens before the present of thread t
@@ -59,7 +59,7 @@ impl SyncClocks {
         SyncClocks::default()
     }
 
-    /// Forgets everything: an execution begins.
+    /// Resets to the clocks before the first step.
     pub fn clear(&mut self) {
         self.threads.clear();
         self.objects.clear();

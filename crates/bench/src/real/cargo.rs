@@ -84,7 +84,7 @@ fn parse(output: &Output) -> Result<Explored> {
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let finding = report.get("finding").filter(|finding| !finding.is_null());
-    // A limit of steps is not an error of the program.
+    // Reaching the step limit is not an error of the program.
     let finding = finding.filter(|_| report["verdict"] != "incomplete").map(|finding| Finding {
         kind: text(&report["verdict"]),
         message: text(&finding["message"]),

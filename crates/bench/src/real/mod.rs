@@ -1,4 +1,4 @@
-//! Published concurrency errors in unmodified crates (`corpus/real`): each is found in the affected
+//! Known concurrency bugs in unmodified crates (`corpus/real`): each is found in the affected
 //! version and not in the fixed one.
 //!
 //! Everything goes through `cargo preempt test`, as a user would call it. Crates come from the
@@ -52,7 +52,7 @@ pub fn run(ask: &Ask) -> Result<bool> {
             wrong.push(format!("{}: {why}", case.name));
         }
         table.row(row.cells(case));
-        // Searches take long: what is known is shown.
+        // Searches take long, so intermediate results are shown.
         let verdict = &row.affected.verdict;
         eprintln!("{}: {verdict}; {}", case.name, row.cells(case).join("  "));
     }
@@ -78,7 +78,7 @@ fn row(case: &Case, ask: &Ask) -> Result<Row> {
 }
 
 impl Row {
-    /// How the case differs from what is expected, if it does.
+    /// How the result differs from the expected one, if it does.
     fn differs(&self, case: &Case) -> Option<String> {
         let found = self.affected.finding.as_ref();
         match (case.expected, found) {

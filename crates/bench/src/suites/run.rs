@@ -39,8 +39,8 @@ pub struct Run {
 pub struct Limits {
     /// `LOOM_MAX_PREEMPTIONS`, for both tools.
     pub bound: u32,
-    /// CPU time of one test. A test that waits without running is stopped after [`WALL_FACTOR`] times
-    /// as much elapsed time.
+    /// CPU time of one test. A test that waits without running is stopped after [`WALL_FACTOR`]
+    /// times as much elapsed time.
     pub time: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! Downloads a suite's source, and builds it with loom or with Preempt in loom's place.
 //!
-//! Nothing is vendored: the published package is downloaded into a folder below `target`, and a copy
-//! of it is built. Preempt replaces loom by a patch: a crate named `loom`
-//! whose only line is `pub use preempt::loom::*;`.
+//! Nothing is vendored: the published package is downloaded into a folder below `target`, and a
+//! copy of it is built. Preempt replaces loom by a patch: a crate named `loom` whose only line is
+//! `pub use preempt::loom::*;`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

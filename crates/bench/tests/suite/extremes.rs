@@ -86,15 +86,15 @@ fn recursion_without_end_is_found() {
 #[test]
 fn a_heap_without_end_is_found() {
     let list = "record Node { next: *Node } var list: *Node; thread t { loop { list = new Node { next: list }; } }";
-    found(list, Order::BreadthFirst, "live records: `new` seems to go on forever");
+    found(list, Order::BreadthFirst, "live records: `new` seems to be called forever");
     let many = "record Node { next: *Node } var list: *Node; thread t(i in 0..3) { loop { list = new Node { next: list }; } }";
-    found(many, Order::DepthFirst, "live records: `new` seems to go on forever");
+    found(many, Order::DepthFirst, "live records: `new` seems to be called forever");
     let wide = "record Node { next: *Node, pad: [int; 100] } var list: *Node;
         thread t { loop { list = new Node { next: list }; list.pad[3] = 100000; } }";
     found(wide, Order::BreadthFirst, "the state grows beyond 8 KiB");
     let init = "record Node { next: *Node } var list: *Node;
         init { loop { list = new Node { next: list }; } } thread t { yield; }";
-    found(init, Order::BreadthFirst, "live records: `new` seems to go on forever");
+    found(init, Order::BreadthFirst, "live records: `new` seems to be called forever");
 }
 
 #[test]

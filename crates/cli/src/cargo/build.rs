@@ -17,7 +17,7 @@ use crate::{Refused, input};
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Build, as for cargo")]
 pub(super) struct BuildArgs {
-    /// Packages to build; the one of the working directory unless given
+    /// Packages to build [default: the one of the working directory]
     #[arg(short, long, value_name = "SPEC")]
     package: Vec<String>,
     /// All packages of the workspace
@@ -62,7 +62,7 @@ pub(super) struct BuildArgs {
     /// The profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Find data races, too: plain accesses are made visible, and nothing is optimised
+    /// Also find data races: makes plain accesses visible and disables optimisation
     #[arg(long)]
     pub(super) races: bool,
     /// The manifest
@@ -74,13 +74,13 @@ pub(super) struct BuildArgs {
     /// Do not use the network
     #[arg(long)]
     offline: bool,
-    /// Both of these
+    /// The same as --locked and --offline
     #[arg(long)]
     frozen: bool,
     /// A setting of cargo
     #[arg(long, value_name = "KEY=VALUE")]
     config: Vec<String>,
-    /// The number of compilers that run at the same time
+    /// Number of parallel compiler processes
     #[arg(long, value_name = "N")]
     build_jobs: Option<String>,
     /// Show what cargo builds

@@ -1,4 +1,4 @@
-//! The command `cargo preempt`: tests and programs of a crate that was not changed, on a stable
+//! The command `cargo preempt`: explores tests and programs of an unmodified crate, on a stable
 //! toolchain.
 //!
 //! ```text
@@ -39,9 +39,9 @@ enum Cargo {
     Preempt(Preempt),
 }
 
-/// Explores the schedules of the tests and programs of a crate, which need not be changed: each
-/// test runs under every schedule with few preemptions, and the report of a failing one has a
-/// command that replays it.
+/// Explores the schedules of the tests and programs of an unmodified crate: each test runs under
+/// every schedule with few preemptions, and the report of a failing test has a command that replays
+/// it.
 #[derive(Debug, Args)]
 #[command(version, max_term_width = 100, arg_required_else_help = true)]
 struct Preempt {
@@ -102,7 +102,7 @@ struct RunArgs {
 struct ReplayArgs {
     /// A schedule token, or a file that --save-schedule wrote
     schedule: String,
-    /// The test; without it the schedule is one of a program
+    /// The test; without it, the schedule belongs to a program
     #[arg(value_name = "TEST")]
     name: Option<String>,
     #[command(flatten)]
@@ -112,16 +112,16 @@ struct ReplayArgs {
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     stop_at: Option<u32>,
-    /// Run the schedule under gdb, and stop before the step of the failure
+    /// Run the schedule under gdb, and stop before the failing step
     #[arg(long, conflicts_with_all = ["stop_at", "html"])]
     gdb: bool,
     /// With --gdb, stop before the N-th step
     #[arg(long, value_name = "N", value_parser = whole::<u32>, requires = "gdb")]
     step: Option<u32>,
-    /// With --gdb, a command that gdb executes there; can be repeated
+    /// With --gdb, a command for gdb at that point; may be given several times
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     gdb_command: Vec<String>,
-    /// Show every step, and not one line for all that a statement does in libraries
+    /// Show every step instead of one line per statement
     #[arg(long)]
     all_steps: bool,
     /// Write an HTML page to this file, in which the execution can be stepped through

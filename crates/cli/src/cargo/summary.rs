@@ -254,7 +254,8 @@ impl Summary {
         }
         for title in &self.unlisted {
             text += &format!(
-                "\n{title}: has a harness of its own that does not list its tests; explore it as a program with `preempt run`\n"
+                "\n{title}: has its own test harness, which does not list its tests; explore it as a \
+                 program with `preempt run`\n"
             );
         }
         let passed = |(.., row): &(String, String, Row)| {

@@ -44,7 +44,7 @@ pub(super) fn wait_for(shared: &Shared, atomic: &AtomicI64, wait: Wait) {
             loop {
                 assert!(
                     flag.compare_exchange(false, true, AcqRel, Acquire).is_ok(),
-                    "nobody else has the flag"
+                    "no other thread has the flag"
                 );
                 let ready = atomic.load(SeqCst) != 0;
                 flag.store(false, Release);

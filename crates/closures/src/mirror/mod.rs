@@ -321,7 +321,7 @@ impl Thread<'_> {
                 let sent = match self.own.as_ref().and_then(|kit| kit.end.as_ref()) {
                     Some(End::Sender(sender)) => sender.send(value).is_ok(),
                     Some(End::SyncSender(sender)) => sender.send(value).is_ok(),
-                    _ => unreachable!("who has the receiver sends nothing"),
+                    _ => unreachable!("the thread with the receiver does not send"),
                 };
                 self.see(sent.into());
             }
@@ -394,7 +394,7 @@ impl Thread<'_> {
             S::BoxedAtomic => {
                 let own = Box::new(AtomicI64::new(1));
                 own.fetch_add(1, SeqCst);
-                assert_eq!(own.load(SeqCst), 2, "nobody else knows the atomic");
+                assert_eq!(own.load(SeqCst), 2, "no other thread knows the atomic");
             }
             S::SelfWaking(times) => block_on(async {
                 for _ in 0..times {

@@ -1,5 +1,5 @@
-//! The encoding of bytes: whole numbers in as few bytes as they need, words of states in eight bytes
-//! each, and a checksum at the end.
+//! The encoding of bytes: whole numbers in as few bytes as they need, words of states in eight
+//! bytes each, and a checksum at the end.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};

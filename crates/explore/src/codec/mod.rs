@@ -1,10 +1,10 @@
 //! Values as bytes, for checkpoints.
 //!
 //! [`bytes`] defines the encoding of numbers and the checksum; [`values`] encodes the types of std
-//! and of `preempt_system`. A type of this crate gets its encoding from a macro: [`save_fields`] for
-//! structs, [`save_variants`] for enums, [`save_as`] for a type that is written as another one, and
-//! [`save_in_place`] for structures that workers share. Only containers with an encoding of their
-//! own implement [`Save`] or [`SaveInPlace`] by hand.
+//! and of `preempt_system`. A type of this crate gets its encoding from a macro: [`save_fields`]
+//! for structs, [`save_variants`] for enums, [`save_as`] for a type that is written as another one,
+//! and [`save_in_place`] for structures that workers share. Only containers with an encoding of
+//! their own implement [`Save`] or [`SaveInPlace`] by hand.
 //!
 //! The order of the fields is the format: [`checkpoint`](crate::engine::checkpoint) counts its
 //! versions.

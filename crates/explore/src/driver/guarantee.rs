@@ -44,7 +44,7 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
             Limit::Depth => up_to_steps(outcome).map_or_else(
                 || {
                     format!(
-                        "INCOMPLETE: {} not followed beyond the limit of depth; {} followed to \
+                        "INCOMPLETE: {} not followed beyond the depth limit; {} followed to \
                          the end; {errors}",
                         counted(tally.cut, "execution"),
                         counted(tally.executions, "execution")

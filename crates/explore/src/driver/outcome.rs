@@ -50,9 +50,9 @@ pub struct Outcome {
     pub memory: MemoryModel,
     /// The time that it took.
     pub elapsed: Duration,
-    /// The memory of the store at the end, which is also its maximum.
+    /// The memory of the store at the end, in bytes. A store never shrinks, so this is its maximum.
     pub store_bytes: usize,
-    /// The most memory of the states that waited to be expanded.
+    /// The most memory that waiting states needed at one time, in bytes.
     pub frontier_bytes: usize,
     /// The most bytes of states that were in files at one time: see
     /// [`Search::spill_to`](crate::Search::spill_to).
@@ -163,10 +163,10 @@ impl Outcome {
 
     pub(crate) fn at(&self, limit: Limit) -> String {
         match limit {
-            Limit::States => "at the limit of states".into(),
-            Limit::Executions => "at the limit of executions".into(),
-            Limit::Depth => "at the limit of depth".into(),
-            Limit::Memory => "at the limit of memory".into(),
+            Limit::States => "at the state limit".into(),
+            Limit::Executions => "at the execution limit".into(),
+            Limit::Depth => "at the depth limit".into(),
+            Limit::Memory => "at the memory limit".into(),
             Limit::Disk => "because the spill directory is full or cannot be written".into(),
             Limit::Damage => {
                 "because a file in the spill directory could not be read back unchanged".into()
@@ -175,9 +175,9 @@ impl Outcome {
             Limit::Interrupt => {
                 format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64())
             }
-            Limit::Round => "where an execution came back to a state that it was in (a thread \
+            Limit::Round => "where an execution returned to an earlier state (a thread \
                              spins, or the program runs forever), which this reduction would follow \
-                             without end: use no reduction, cartesian or transactions"
+                             forever: use no reduction, cartesian or transactions"
                 .into(),
             Limit::Size => "where an execution creates more than 1,000 records of one type, \
                             or a state larger than 8 KiB; records that are no longer referred to \

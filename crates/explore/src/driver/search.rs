@@ -123,9 +123,9 @@ impl Search {
         Search { before, ..self }
     }
 
-    /// The same with a directory for states that do not fit into memory. A breadth-first search with
-    /// a sorted store continues there when it reaches its limit of memory. One with an exact store
-    /// starts again with a sorted one.
+    /// The same with a directory for states that do not fit into memory. A breadth-first search
+    /// with a sorted store continues there when it reaches its limit of memory. One with an exact
+    /// store starts again with a sorted one.
     pub fn spill_to(self, directory: PathBuf) -> Search {
         Search { spill: Some(directory), ..self }
     }

@@ -1,4 +1,4 @@
-//! Searches with points at synchronisation only: names the accesses of the races that they find,
+//! Searches with scheduling points at synchronisation only: names the two accesses of each race,
 //! and continues after races.
 //!
 //! A race is found in an execution of coarse steps. Its two accesses are looked up in the same

@@ -140,8 +140,8 @@ pub(crate) fn nondeterminism() -> Failure {
 pub fn livelock() -> Failure {
     Failure {
         kind: FailureKind::Livelock,
-        message: "the program goes on forever: every thread that can move repeats what it did and \
-                  finds nothing new"
+        message: "the program runs forever: every thread that can move repeats its steps without \
+                  effect"
             .into(),
         site: None,
     }
@@ -150,9 +150,5 @@ pub fn livelock() -> Failure {
 /// The failure of a deadlock. All deadlocks have the same message: a report names the threads and
 /// what they wait for.
 pub fn deadlock() -> Failure {
-    Failure {
-        kind: FailureKind::Deadlock,
-        message: "no thread can move".into(),
-        site: None,
-    }
+    Failure { kind: FailureKind::Deadlock, message: "no thread can move".into(), site: None }
 }

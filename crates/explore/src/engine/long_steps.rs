@@ -1,10 +1,10 @@
-//! Work that the number of steps does not show: steps that consist of many others.
+//! Counts the work in long steps, so that limits are polled in time.
 //!
-//! Searches poll their limits (time, memory, an interrupt) after a number of steps, because a step
-//! takes about as long as any other. A step of a model with scheduling points at synchronisation
-//! only is an exception: it can consist of ten thousand steps of the model. So these are counted,
-//! by the OS thread that takes them, which is also the one that polls. A poll is due after a number
-//! of them too. Only the time of polls depends on it.
+//! Searches poll their limits (time, memory, an interrupt) after a number of steps, because most
+//! steps take about equally long. A step of a model with scheduling points at synchronisation only
+//! is an exception: it can consist of ten thousand steps of the model. So the steps inside long
+//! steps are counted per OS thread, which is also the thread that polls, and a poll is due after a
+//! number of them too. Only the time of polls depends on this count.
 
 use std::cell::Cell;
 

@@ -1,9 +1,9 @@
 //! The memory of this process, as the operating system counts it.
 //!
 //! A search adds up the bytes of its tables and of the work that waits. This sum is the same on
-//! every machine, but it is not what a user sees: it knows nothing of the program's own pages, of
-//! the allocator's free blocks, and of the block that a growing vector is copied from. So a limit
-//! on memory can also be compared with the resident set ([`Limits::resident`]).
+//! every machine, but it is not what a user sees: it excludes the program's own pages, the
+//! allocator's free blocks, and the old block from which a growing vector is copied. So a limit on
+//! memory can also be compared with the resident set ([`Limits::resident`]).
 //!
 //! **Why comparing now and then is enough.** Memory becomes resident when it is first written, and
 //! a core clears pages at some gigabytes per second. [`Pace`] therefore measures again before the
@@ -114,8 +114,8 @@ impl Pace {
     /// stay within `limit`. Measures only if that can be the case.
     ///
     /// Free blocks of the allocator, such as those that an earlier search of the process has left,
-    /// are released before this counts as true. It does so anyway if that made less than a
-    /// sixteenth of the limit free: the search would be back here in a moment, and again and again.
+    /// are released before this counts as true. It still counts as true if this frees less than a
+    /// sixteenth of the limit: otherwise the search would reach the limit again almost at once.
     pub(crate) fn exceeds(&self, limit: usize, now: Duration) -> bool {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         if now < self.next.load(Relaxed) {

@@ -85,7 +85,7 @@ mod with_feature {
         /// Cartesian: a transition that depends on the body of another prefix is added anyway: the
         /// braces of Figure 6 as they are printed.
         AddsWhatDepends,
-        /// Cartesian: a waiting thread reads nothing.
+        /// Cartesian: the footprint of a waiting thread is empty.
         WaitsBlindly,
         /// Cartesian: the test for cycles compares the local states of the thread, not the states.
         LocalCycles,
@@ -94,9 +94,9 @@ mod with_feature {
         /// Cartesian: when two last transitions depend on each other, only the prefix that was
         /// being extended ends.
         OnlyExtendingEnds,
-        /// Cartesian: a deadlock is reported only in a state from which the search goes on.
+        /// Cartesian: a deadlock is reported only in a state from which the search continues.
         DeadlocksWhereMet,
-        /// Cartesian: only the first alternative of a choice is followed, and a prefix goes on
+        /// Cartesian: only the first alternative of a choice is followed, and a prefix continues
         /// across it.
         AcrossChoices,
         /// Cartesian: a slot in which no thread was started reads nothing.
@@ -106,7 +106,7 @@ mod with_feature {
         /// cb-por: in a cut of the execution, a thread without a later action there counts as not
         /// enabled.
         PendingIgnored,
-        /// cb-por: every switch of threads counts, also away from one that cannot go on.
+        /// cb-por: every switch of threads counts, also away from a thread that cannot continue.
         EverySwitchCounts,
         /// cb-por: Mark goes back over steps beyond the bound.
         MarkBeyondBound,
@@ -123,28 +123,27 @@ mod with_feature {
         /// cpc: only the action by which a transaction commits makes a commit point, no later left
         /// mover.
         CommitsOnce,
-        /// cpc: `Update` forgets that all threads are to be scheduled.
+        /// cpc: `Update` loses the flag that all threads are to be scheduled.
         UpdateForgets,
         /// cpc: a state on the stack counts as complete.
         StackCompletes,
-        /// cpc: a transaction goes on forever where its thread cannot.
+        /// cpc: a transaction stays open forever where its thread cannot continue.
         StuckGoesOn,
         /// cpc: a local step moves nowhere, being in neither LM nor RM. Sound, and of little use.
         LocalsMoveNowhere,
         /// cpc: table and stack have copies of the flags, so that L11 finds none that was set
         /// later. Sound, and costs states.
         TableCopies,
-        /// cpc: L11 believes only records whose thread is the one that moves. Sound, and costs
-        /// states.
+        /// cpc: L11 uses only records whose thread is the one that moves. Sound, and costs states.
         SameThreadOnly,
         /// cpc: threads begin in the right mover part of a transaction. Sound, and saves states.
         StartsRight,
-        /// cpc: whatever is on the heap counts as private.
+        /// cpc: everything on the heap counts as private.
         HeapIsPrivate,
         /// cpc: a thread counts as alone although others run.
         AlwaysAlone,
-        /// cpc: a location that proves not to be protected is given up from then on, and what was
-        /// left out before stays left out.
+        /// cpc: a location that turns out not to be protected is given up without a restart, so
+        /// executions skipped before stay skipped.
         BreachGoesOn,
     }
 

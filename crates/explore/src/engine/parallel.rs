@@ -13,8 +13,8 @@ use crate::engine::queue::{Items, Queue};
 /// one, `other` on one thread for each of the other inputs. Returns the results in the order of the
 /// inputs.
 ///
-/// A worker that leaves, even by a panic, calls `leave`: the others may wait for something from it.
-/// A panic is passed on when all workers have left.
+/// A worker that leaves, even by a panic, calls `leave`, because other workers may be waiting for
+/// it. A panic is propagated when all workers have left.
 pub(crate) fn run<I: Send, R: Send>(
     inputs: Vec<I>,
     leave: impl Fn() + Sync,

@@ -160,7 +160,7 @@ impl<M: Model> SyncPoints<M> {
         self.fine
     }
 
-    /// Makes these variables synchronisation, too.
+    /// Makes these variables synchronisation too.
     pub fn promote(mut self, variables: impl IntoIterator<Item = Location>) -> SyncPoints<M> {
         self.promoted.extend(variables);
         SyncPoints::with(self.fine, self.promoted)

@@ -93,7 +93,7 @@ pub(crate) trait Rounds<S: System>: Sync + 'static {
 
 impl<'p, P: Program> Workers<'p, P> {
     /// Explores all rounds, from a checkpoint if there is one. The rounds share a table of the
-    /// steps that `cache` avoids to repeat.
+    /// steps that `cache` does not repeat.
     pub(crate) fn explore_rounds<R: Rounds<P::System<'p>>>(
         &mut self,
         rounds: &R,

@@ -19,7 +19,7 @@ impl Sampler {
         Sampler { sampling, next: sampling.next(0), growth: Growth::default() }
     }
 
-    /// Whether it takes samples at all.
+    /// Whether sampling is enabled.
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {
         self.sampling != Sampling::Off

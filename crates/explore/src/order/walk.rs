@@ -116,8 +116,8 @@ fn draw<S: System>(
         let alternatives = &cursor.pending(thread).footprints[..];
         let drawn = match alternatives {
             [_] => 0,
-            // A load of weak memory reads the newest store every other time, and a store is the
-            // newest one, however many older ones there are.
+            // Under weak memory a load reads the newest store every other time, and a store is the
+            // newest one every other time, however many older stores there are.
             [.., (last, _)] if cursor.pending(thread).is_stale(*last) && random.below(2) == 0 => 0,
             _ => random.below(alternatives.len() as u32),
         };

@@ -593,7 +593,7 @@ pub static STRATEGIES: [Entry; 25] = [
         name: "idfs",
         value: Value::Order(Order::IterativeDepth { by: 1 }),
         parameter: ParameterKind::Increment,
-        summary: "all executions, with an increasing limit of steps",
+        summary: "all executions, with an increasing step limit",
         description: "All executions of 1 step, then of 2 steps, and so on until none is cut.",
         guarantee: "complete up to each depth; the first error has the fewest steps",
         construct: |plan| match plan.order {

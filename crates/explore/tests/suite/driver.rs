@@ -96,7 +96,7 @@ fn breadth_first_covers_a_depth_before_it_stops() {
     assert_eq!((outcome.coverage.depth, outcome.coverage.settled), (4, Some(3)));
     assert_eq!(
         outcome.guarantee(),
-        "INCOMPLETE: stopped at the limit of depth; 35 states, all within 3 steps expanded; no \
+        "INCOMPLETE: stopped at the depth limit; 35 states, all within 3 steps expanded; no \
          error"
     );
 }

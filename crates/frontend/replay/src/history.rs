@@ -56,8 +56,8 @@ impl History {
     }
 
     /// Whether the thread spins after its first `count` operations, and has read an older store
-    /// than the newest one in its last round. Nobody has changed what it reads since, but the newest
-    /// store is another one.
+    /// than the newest one in its last round. No thread has changed what it reads since, but its
+    /// last read was stale.
     pub fn spins_on_stale_values_after(&self, count: usize) -> bool {
         if !self.spins_after(count) {
             return false;

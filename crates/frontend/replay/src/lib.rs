@@ -8,9 +8,9 @@
 //! [`System`](preempt_system::System).
 //!
 //! Two front ends use it: Rust closures, whose threads are coroutines in the process of the search,
-//! and executables, which run in a process of their own and send back a trace. The crate knows
-//! neither: no coroutine, no process, no source position. A place in the program is a number
-//! ([`SiteId`]) that the front end resolves.
+//! and executables, which run in a separate process and send back a trace. The crate knows neither:
+//! no coroutine, no process, no source position. A place in the program is a number ([`SiteId`])
+//! that the front end resolves.
 //!
 //! - [`op`]: operations ([`Op`]) and their outcomes
 //! - [`names`]: names of threads and objects that are the same in every schedule

@@ -15,7 +15,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     /// The variables of a thread follow from its own operations and from what happened before them:
     /// the operations of others that wrote what it then used, and so on. So two executions in which
     /// a thread has the same past leave it at the same place with the same variables, whatever else
-    /// happened in them, and what was found out about it once need not be found out again.
+    /// happened in them, and what was computed about it once need not be computed again.
     pub fn past(&self, thread: ThreadId, path: &[Choice]) -> Fingerprint {
         let mut pasts: Vec<Past> =
             (0..self.histories().len()).map(|slot| Past { name: origin(slot), steps: 0 }).collect();

@@ -187,7 +187,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         &mut self.names
     }
 
-    /// Gives up the execution and keeps the names.
+    /// Drops the execution and keeps the names.
     pub fn into_names(self) -> Names<P> {
         self.names
     }

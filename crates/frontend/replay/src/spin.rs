@@ -63,11 +63,11 @@
 //! operation, so that a change which releases it depends on it, and searches ask again after it. It
 //! offers them also once it is released, since its next step follows from that change, though it
 //! may be on another object. Otherwise a reduction could move the step before the change, where it
-//! seemed to be enabled by another change, and go round once more in every execution, without end.
-//! The same condition is checked after every operation of the round, not only at its end. So in a
+//! seemed to be enabled by another change, and go round once more in every execution, forever. The
+//! same condition is checked after every operation of the round, not only at its end. So in a
 //! prefix without that change the thread is held back wherever it is in its round, and no race with
 //! the change seems to be reversible by letting the thread go round once more, which could be
-//! repeated without end.
+//! repeated forever.
 //!
 //! [`Lookahead`]: crate::Lookahead
 

@@ -184,7 +184,7 @@ impl Check {
         self
     }
 
-    /// Limit of executions; a check that reaches it is incomplete. `PREEMPT_EXECUTIONS=n`.
+    /// Execution limit; a check that reaches it is incomplete. `PREEMPT_EXECUTIONS=n`.
     pub fn executions(mut self, executions: u64) -> Check {
         self.limits.executions = Some(executions);
         self
@@ -273,14 +273,14 @@ impl Check {
         self
     }
 
-    /// Explores the executions of this memory model: [`Memory::Sc`](crate::Memory) by default.
+    /// Sets the memory model: [`Memory::Sc`](crate::Memory), sequential consistency, by default.
     ///
-    /// Under [`Memory::Weak`](crate::Memory) a load may read an older store than the newest one, and
-    /// a store may come before newer ones in modification order, wherever the memory model of Rust
-    /// and C++20 allows it for the orderings in the program; only load buffering is not explored.
-    /// The bound then counts preemptions and such stale accesses together, and data races are
-    /// judged by what happens before in that execution. Partial-order reductions are refused.
-    /// `PREEMPT_MEMORY=weak|sc`.
+    /// Under [`Memory::Weak`](crate::Memory) a load may read an older store than the newest one,
+    /// and a store may come before newer ones in modification order, wherever the memory model of
+    /// Rust and C++20 allows it for the orderings in the program; only load buffering is not
+    /// explored. The bound then counts preemptions and such stale accesses together, and data races
+    /// are determined by the happens-before relation of that execution. Partial-order reductions
+    /// are refused. `PREEMPT_MEMORY=weak|sc`.
     ///
     /// ```
     /// use preempt::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -307,10 +307,10 @@ impl Check {
         self
     }
 
-    /// Explores spurious failures of `compare_exchange_weak`, which std allows.
-    /// The same exchange of a thread, with the same values, fails spuriously at most twice in a row:
-    /// a loop that retries would have infinitely many executions otherwise. Where that matters, the
-    /// coverage says so. `PREEMPT_WEAK_CAS_FAILURES=1`.
+    /// Explores spurious failures of `compare_exchange_weak`, which std allows. The same exchange
+    /// of a thread, with the same values, fails spuriously at most twice in a row: a loop that
+    /// retries would have infinitely many executions otherwise. Where that matters, the coverage
+    /// says so. `PREEMPT_WEAK_CAS_FAILURES=1`.
     pub fn weak_cas_failures(mut self) -> Check {
         self.options.weak_cas_failures = true;
         self

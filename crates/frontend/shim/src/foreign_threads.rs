@@ -63,7 +63,8 @@ pub(crate) struct ForeignThreads(OnceLock<Interference>);
 #[derive(Debug)]
 enum Interference {
     Text(String),
-    /// Code of the check has started a thread. The text takes time, so it is made when it is needed.
+    /// The code under test has started a thread. The text is expensive, so it is made only when it
+    /// is needed.
     Started(Started),
 }
 
@@ -139,7 +140,7 @@ impl LiveExecution {
     }
 
     /// Records that code of the execution has started a thread.
-    #[allow(dead_code)] // Where starts are not noticed.
+    #[allow(dead_code)] // On platforms where starts are not detected.
     fn record_start(&self, started: Started) {
         let _ = self.0.foreign_threads.0.set(Interference::Started(started));
     }

@@ -70,20 +70,21 @@
 //!
 //! # What is assumed
 //!
-//! - **Sequential consistency.** A load reads the last store, whatever the ordering. Orderings
-//!   matter only for data races: plain accesses are ordered by acquire and release operations, so a
-//!   relaxed flag protects nothing.
+//! - **Sequential consistency**, unless [`Check::memory`] selects weak memory. A load reads the
+//!   last store, whatever the ordering. Orderings matter only for data races: plain accesses are
+//!   ordered by acquire and release operations, so a relaxed flag protects nothing.
 //! - **Determinism.** The test may depend only on its schedule: not on time, addresses, random
 //!   numbers other than those of [`choose`] and [`rand`], or state left by earlier executions.
 //! - **Everything shared is made inside, by mirrors.** Create everything that threads share inside
-//!   the closure, with the types of this crate. A check whose code starts a thread by
-//!   [`std::thread`], itself or in a library such as rayon or tokio, fails with the place (Linux),
-//!   and so does one whose objects such a thread uses. A static keeps its value from one execution to the next, also from an
-//!   abandoned one; this is reported as soon as it has an effect. Statics of [`lazy_static!`] are
-//!   initialised in every execution. Communication through types of std is not observed: a test
-//!   that has only one schedule for this reason fails, if its source shows the reason; a test with
-//!   several schedules passes with a line that names the type; a lock of std that blocks stops the
-//!   check, which fails after some seconds and names the place.
+//!   the closure, with the types of this crate. A check fails and names the place if the code under
+//!   test starts a thread with [`std::thread`], directly or in a library such as rayon or tokio
+//!   (detected on Linux), or if such a thread uses an object of the check. A static keeps its value
+//!   from one execution to the next, also from an abandoned one; this is reported as soon as it has
+//!   an effect. Statics of [`lazy_static!`] are initialised in every execution. Communication
+//!   through types of std is not observed: a test that has only one schedule for this reason fails,
+//!   if its source shows the reason; a test with several schedules passes with a line that names
+//!   the type; a lock of std that blocks stops the check, which fails after some seconds and names
+//!   the place.
 //! - **Fairness.** A thread that loops without observing a change is held back until something that
 //!   it reads changes, or no other thread can move: after one such round if there is a `yield_now`,
 //!   `spin_loop`, `sleep` or timeout in it, otherwise after three. The same holds for a thread that

@@ -53,7 +53,7 @@ pub(crate) enum Assumption {
     Endless(&'static Site<'static>),
     /// The weak exchange at this place does not fail spuriously forever.
     SteadyExchange(&'static Site<'static>),
-    /// A loop with an operation at this place, which has read old values for some rounds, reads the
+    /// A loop with an operation at this place has read old values for some rounds and reads the
     /// newest ones next.
     Visible(&'static Site<'static>),
 }

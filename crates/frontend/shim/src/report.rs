@@ -63,7 +63,7 @@ const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined 
                               thread catches it; `Check::allow_panics` or PREEMPT_ALLOW_PANICS=1 \
                               makes it a result of `join`";
 
-/// How a user asks for the first finding of several workers, in the terms of this crate.
+/// The setting that reports the first finding of several workers, in the terms of this crate.
 pub(crate) const FIRST: &str = "`Check::first` (PREEMPT_FIRST=1)";
 
 /// The outcome with schedules that can be replayed alone, and the whole report.
@@ -269,8 +269,8 @@ fn who_spins(next: &[ThreadPosition], names: &[String], period: usize) -> Failur
     };
     let period = if period == 1 { "step".to_owned() } else { format!("{period} steps") };
     let message = format!(
-        "the program goes on forever: {who} the same {period}, after which the state is what it \
-         was before"
+        "the program runs forever: {who} the same {period}, after which the state is the \
+         same as before"
     );
     Failure { message, ..livelock() }
 }

@@ -44,8 +44,8 @@ const OF_STD: [&str; 10] = [
     "thread",
 ];
 
-/// The first mention in the text of a check at `check`, or, if `spawned`, where a thread is
-/// started, is elsewhere, in the function or closure around that.
+/// The first mention in the text of the check at `check`, or else in the function or closure around
+/// `spawned`, the place where a thread is started.
 pub(crate) fn in_test(check: &Place, spawned: Option<&Place>) -> Option<Mention> {
     all_in_test(check, spawned).first().cloned()
 }

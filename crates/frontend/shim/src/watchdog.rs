@@ -97,7 +97,7 @@ impl Heartbeat {
         // SAFETY: only references to statics are stored.
         let site = unsafe { site.as_ref() };
         let seen = site.map_or_else(
-            || "it has made none yet".to_owned(),
+            || "it has performed none yet".to_owned(),
             |site| format!("its last was at {site}"),
         );
         let name = match lock(&self.names).get(slot) {
@@ -107,7 +107,7 @@ impl Heartbeat {
         };
         Some((
             turn,
-            format!("the thread {name} of a test has not come to its next operation; {seen}"),
+            format!("the thread {name} of a test has not reached its next operation; {seen}"),
         ))
     }
 }
@@ -323,7 +323,7 @@ mod tests {
         heartbeat.begin(0, None);
         let (_, text) = heartbeat.observe().expect("a thread runs");
         assert!(
-            text.contains("the thread main of") && text.contains("it has made none yet"),
+            text.contains("the thread main of") && text.contains("it has performed none yet"),
             "{text}"
         );
     }
@@ -341,7 +341,7 @@ mod tests {
         };
         let reactions = |timeouts: Timeouts, asleep: fn(u32) -> u32| {
             let reactions = (0..11).map(|at| timeouts.decide(&seen(at, asleep(at)), false));
-            reactions.filter(|deed| *deed != Reaction::Nothing).collect::<Vec<_>>()
+            reactions.filter(|reaction| *reaction != Reaction::Nothing).collect::<Vec<_>>()
         };
         assert_eq!(
             reactions(timeouts, |_| 0),

@@ -537,7 +537,7 @@ fn a_loop_without_an_operation_ends_the_process_with_a_report() {
     assert_eq!(output.status.code(), Some(101), "{text}");
     assert!(
         text.contains(
-            "preempt: the thread main of a test has not come to its next operation; its \
+            "preempt: the thread main of a test has not reached its next operation; its \
                        last was at "
         ),
         "{text}"

@@ -180,7 +180,7 @@ fn a_search_that_needs_too_much_memory_stops_with_what_it_has_covered() {
         .quiet();
     let outcome = check.run(many);
     assert!(
-        outcome.guarantee().starts_with("INCOMPLETE: stopped at the limit of memory"),
+        outcome.guarantee().starts_with("INCOMPLETE: stopped at the memory limit"),
         "{}",
         outcome.guarantee()
     );

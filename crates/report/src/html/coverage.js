@@ -1,4 +1,4 @@
-// What the search has covered: the sentences of the report, a table by bound, and how the numbers grow with the bound and with the
+// The coverage of the search: the lines of the report, a table by bound, and curves by bound and by
 // executions.
 
 const MEASURES = [
@@ -13,7 +13,7 @@ function showCoverage() {
     section.hidden = true;
     return;
   }
-  // What was covered stands at the top of the page.
+  // The coverage statement is at the top of the page.
   for (const [label, text] of page.summary.filter(([label]) => label !== "covered")) byId("summary").append(element("dt", "", label), element("dd", "", text));
   const { bounds } = page.check;
   const known = MEASURES.filter(({ all }) => bounds.some((bound) => bound[all] !== null));

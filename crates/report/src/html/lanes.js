@@ -1,11 +1,11 @@
-// The execution as lanes: a column for each thread, time goes down. Only what can be seen is in the document, so that a
-// trace of thousands of steps scrolls like one of ten.
+// The execution as lanes: a column for each thread, with time running downwards. Only the visible part
+// is in the document, so that a trace of thousands of steps scrolls smoothly.
 
 const GUTTER = 46;
 const LANE_MARGIN = 17;
 const LEAST_LANE = 176;
 const ROW = { plain: 34, told: 50, gap: 6, rule: 30, top: 10 };
-/** How far beyond the edges is drawn. */
+/** How many pixels beyond the visible part are drawn. */
 const OVERSCAN = 500;
 
 class Lanes {
@@ -95,7 +95,7 @@ class Lanes {
       const box = stepAt(event);
       if (box) go(Number(box.dataset.step) + 1);
     };
-    // Rows that move under a pointer that rests are not pointed at.
+    // Scrolling moves rows under a resting pointer; that is not hovering.
     this.scroller.onmousemove = (event) => {
       const box = stepAt(event);
       preview(box ? Number(box.dataset.step) + 1 : null);
@@ -107,7 +107,7 @@ class Lanes {
     this.observer.observe(this.scroller);
   }
 
-  /** Another execution takes the place: what was still to be drawn of this one is not. */
+  /** Another execution replaces this one: cancels pending drawing. */
   dispose() {
     this.observer.disconnect();
     if (this.drawing) cancelAnimationFrame(this.drawing);
@@ -212,7 +212,7 @@ class Lanes {
     return box;
   }
 
-  /** How a step looks depends on where we are. */
+  /** Sets the classes of a box, which depend on the current position. */
   paint(at, row) {
     const failed = this.trace.failing && at === this.trace.length - 1;
     const box = row.querySelector(".box");
@@ -261,7 +261,7 @@ class Lanes {
     return group;
   }
 
-  /** Goes to a position and lets it be seen. */
+  /** Goes to a position and scrolls it into view. */
   show(position, looked) {
     [this.position, this.looked] = [position, looked];
     if (position > 0) this.scroller.setAttribute("aria-activedescendant", `step-${position}`);

@@ -22,7 +22,7 @@ use crate::value_history::{Change, Variable};
 
 const TEMPLATE: &str = include_str!("viewer.html");
 const STYLE: &str = include_str!("viewer.css");
-/// In the order in which they need each other.
+/// The scripts, in the order of their dependences.
 const SCRIPTS: [&str; 6] = [
     include_str!("trace.js"),
     include_str!("lanes.js"),
@@ -39,7 +39,7 @@ pub struct Page<'a> {
     pub subject: &'a str,
     /// The check, unless a single schedule was replayed.
     pub checked: Option<&'a CheckReport<'a>>,
-    /// What is to be said about a replay, in one sentence.
+    /// A sentence about a replay.
     pub replayed: Option<&'a str>,
     /// The executions to show: those of the findings, in their order.
     pub traces: &'a [Trace],

@@ -1,4 +1,4 @@
-// The whole execution in a strip: who moved when, where the preemptions are, what was found, and what is in view.
+// The whole execution in a strip: which thread moved when, preemptions, search matches, and the visible part.
 
 class Overview {
   constructor(lanes, go) {
@@ -14,7 +14,7 @@ class Overview {
 
   draw() {
     const { lanes, canvas } = this;
-    // Of what fits the window almost as it is, no overview is needed.
+    // An execution that nearly fits the window needs no overview.
     canvas.hidden = lanes.height <= 2 * lanes.scroller.clientHeight;
     const [width, height, scale] = [canvas.clientWidth, canvas.clientHeight, window.devicePixelRatio || 1];
     if (canvas.hidden || height === 0) return;
@@ -46,7 +46,7 @@ class Overview {
     this.of = now;
     [canvas.width, canvas.height] = [width * scale, height * scale];
     this.drawn = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
-    // Only an element knows what a colour is in light and in dark.
+    // The value of a CSS colour depends on the theme, so it is read from an element.
     const colour = (name) => {
       canvas.style.color = `var(${name})`;
       return getComputedStyle(canvas).color;

@@ -1,6 +1,6 @@
-// What belongs to one position: the step that led there, its line in the source, and the values that everything has.
+// The panes for one position: the step that led there, its source line, and the values of all variables.
 
-/** What is set off in a source text. Models and Rust have most of these in common. */
+/** The highlighted tokens of a source text. Models and Rust share most of them. */
 const TOKENS = new RegExp(
   [
     /(?<comment>\/\/.*$|\/\*.*?(?:\*\/|$))/,
@@ -69,7 +69,7 @@ class SourcePane {
     this.pane.scrollTop = 0;
   }
 
-  /** A dot for each thread beside the line where it stands. */
+  /** A dot for each thread beside the line of its next statement. */
   mark(position, file) {
     this.marks.forEach((mark) => mark.remove());
     this.marks = [];
@@ -95,7 +95,7 @@ class SourcePane {
   }
 }
 
-/** A value, with what it was before. Of an array or a record only the parts that have changed are set off. */
+/** A value and the previous one. Of an array or a record, only the changed parts are highlighted. */
 function compared(before, now) {
   if (before === now) return [element("span", "value", now)];
   if (before === null) return [element("span", "value new", now)];

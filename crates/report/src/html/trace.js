@@ -3,7 +3,7 @@
 // The data and values derived from them.
 //
 // An execution has steps 0 … n-1. A *position* k is between two steps: k steps have been taken. So position 0 is the
-// beginning, and the step that led to position k is step k-1. People count as positions do.
+// beginning, and the step that led to position k is step k-1. The page numbers steps from 1, like positions.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 
@@ -17,7 +17,7 @@ class Trace {
     this.length = this.steps.length;
     this.threads = execution.threads;
     this.waiting = execution.waiting;
-    // In the others no single step is to blame.
+    // For other failures, no single step is the failing one.
     this.failing = Boolean(execution.kind) && !["deadlock", "livelock", "leak"].includes(execution.kind);
     // The place of the failure, which may be lines below the beginning of the step that fails.
     const [, file, line] = (this.failing && execution.site?.match(/^(.*):(\d+)$/s)) || [];
@@ -69,13 +69,13 @@ class Trace {
     return own[low];
   }
 
-  /** Where a thread stands at a position: its next step, or what it waits for at the end. */
+  /** The position of a thread: its next step, or what it waits for at the end. */
   stands(slot, position) {
     const next = this.next(slot, position);
     return next === undefined ? this.waiting.find((told) => told.slot === slot) : this.steps[next];
   }
 
-  /** The steps in which a text occurs: in what they do, whose they are, or where. */
+  /** The steps in which a text occurs: in the statement, the thread or the line. */
   find(text) {
     const wanted = text.trim().toLowerCase();
     if (wanted === "") return [];

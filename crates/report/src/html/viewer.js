@@ -1,4 +1,4 @@
-// The page: what is shown of it at which position, and what keys and buttons do.
+// The page: shows the current position, and handles keys and buttons.
 
 const view = { trace: null, lanes: null, overview: null, source: null, values: null, position: 0, looked: null, found: [] };
 
@@ -27,7 +27,7 @@ function go(position) {
   remember();
 }
 
-/** Looks at a position without going there; null looks away. */
+/** Previews a position without going there; null ends the preview. */
 function look(position) {
   if (view.looked === position) return;
   view.looked = position;
@@ -61,7 +61,7 @@ function showHead(number) {
   byId("command").textContent = execution?.command ?? "";
 }
 
-/** Short traces leave room for the coverage; long ones take what the window has. */
+/** Short traces leave room for the coverage; long ones fill the window. */
 function fit() {
   const room = window.innerHeight - byId("work").offsetTop - (page.check ? 76 : 20);
   const wanted = Math.max(600, view.lanes.height + 96);
@@ -85,7 +85,7 @@ function tellFound() {
   byId("found").textContent = !wanted ? "" : found.length === 0 ? "nothing found" : at < 0 ? `${all} found` : `${at + 1} of ${all}`;
 }
 
-/** Goes to the next of some steps, or to the one before; from the last on to the first. */
+/** Goes to the next or previous of some steps, and wraps around. */
 function hop(steps, direction) {
   if (steps.length === 0) return;
   const here = view.position - 1;
@@ -105,7 +105,7 @@ function setTheme(theme) {
   try {
     localStorage.setItem("preempt-theme", theme);
   } catch {
-    // A page opened from a file may have nothing to remember in.
+    // A page opened from a file may have no storage.
   }
   view.lanes?.draw();
 }
@@ -118,7 +118,7 @@ function savedTheme() {
   }
 }
 
-// The address names the position, so that it can be passed on: #step=7
+// The URL contains the position, so that it can be shared: #step=7
 
 let remembering;
 function remember() {

@@ -2,7 +2,7 @@
 //!
 //! The picture is the same for the same data on every machine. It needs nothing from outside,
 //! carries its own light and dark colours, and distinguishes its series by colour, by dashes and by
-//! the shapes of their marks, so that it can be read without colours, too.
+//! the shapes of their marks, so that it can be read without colours too.
 //!
 //! ```
 //! use preempt_report::plot::{Axis, Chart, Look, Series};

@@ -19,7 +19,7 @@ pub(super) struct Measure {
 pub(super) struct Tick {
     /// The value of the tick.
     pub(super) at: f64,
-    /// As it is written; nothing for a line between two that have one.
+    /// Its label; `None` for a grid line between two labelled ones.
     pub(super) label: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Ends {
 
 /// The approximate number of labels on an axis.
 const TICKS: f64 = 6.0;
-/// An axis with more decades has not all of them written.
+/// An axis with more decades does not label all of them.
 const DECADES: i32 = 8;
 
 impl Measure {
@@ -50,7 +50,7 @@ impl Measure {
             Scale::Percent => Measure::even(scale, (0.0, 100.0), Ends::Exact, 20.0),
             _ => {
                 let (least, most) = range.unwrap_or((0.0, 1.0));
-                // An axis upwards that begins at nothing does not exaggerate.
+                // A vertical axis that begins at 0 does not exaggerate differences.
                 let least = if ends == Ends::Round { least.min(0.0) } else { least };
                 let (least, most) =
                     if least < most { (least, most) } else { (least - 0.5, most + 0.5) };

@@ -296,7 +296,7 @@ fn verdicts(rows: &[Row], behind: &mut Vec<String>) {
                 cells.extend([milliseconds(run), format!("{more}{}", ratio(share))]);
                 if let Some(share) = share.filter(|&share| share < 1.0 && more.is_empty()) {
                     behind.push(format!(
-                        "{}: {:?} {} comes to its end in {share:.2} times the time of Preempt {}",
+                        "{}: {:?} {} ends in {share:.2} times the time of Preempt {}",
                         row.test,
                         peer.0,
                         peer.1.name(),

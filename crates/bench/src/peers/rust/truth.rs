@@ -72,7 +72,7 @@ pub fn probes(times: Times) -> Result<bool> {
 
 /// The answer of a tool, and whether it is correct.
 fn answer(ask: Ask<'_>, truth: &Truth) -> (bool, String) {
-    // A crash is an answer, too.
+    // A crash is an answer too.
     let run = match ask.in_child() {
         Ok(run) => run,
         Err(_) => return (false, "the process dies".into()),

@@ -20,7 +20,7 @@ where
     M::Action: std::fmt::Debug + Clone + PartialEq + Send + Sync,
 {
     let checker = model.checker().threads(jobs).spawn_bfs().join();
-    // It counts the initial state as generated, too.
+    // It counts the initial state as generated too.
     (checker.unique_state_count() as u64, checker.state_count() as u64 - 1)
 }
 

@@ -35,7 +35,7 @@ fn a_round_is_told() {
                 "{reduction:?}"
             );
             assert!(
-                outcome.guarantee().contains("came back to a state"),
+                outcome.guarantee().contains("returned to an earlier state"),
                 "{}",
                 outcome.guarantee()
             );

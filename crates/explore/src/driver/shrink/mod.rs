@@ -2,8 +2,8 @@
 //! steps.
 //!
 //! Most orders report the schedule that they happened to find. This pass searches for another one
-//! of the same [error](preempt_system::Failure::is_same_error), in two ways, from above first and
-//! last:
+//! of the same [error](preempt_system::Failure::is_same_error), from two sides, first and last from
+//! above:
 //!
 //! - *From below.* Iterative context bounding from no preemption up to one less than the schedule
 //!   has. When it ends, it has either found the error with the fewest preemptions that it needs, or

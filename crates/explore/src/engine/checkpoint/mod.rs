@@ -1,14 +1,15 @@
 //! Checkpoints: the remaining work of a search, as bytes from which it continues.
 //!
-//! A search *pauses* where its remaining work is plain data: waiting states, open steps, numbers. All
-//! its workers stop at such a place, their data is
+//! A search *pauses* where its remaining work is plain data: waiting states, open steps, numbers.
+//! All its workers stop at such a place, their data is
 //! [written](crate::engine::control::SearchControl::pause), and they continue. A search that is
-//! [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same place. So
-//! a search that was killed and resumed has the numbers, the findings and the guarantee of one that
-//! was not interrupted.
+//! [resumed](Checkpoints::resume) reads the same data and enters the same loop at the same place.
+//! So a search that was killed and resumed has the numbers, the findings and the guarantee of one
+//! that was not interrupted.
 //!
 //! What can be computed again is not written: executions are written as their choices and executed
-//! again, tables as their entries and filled again, in an order in which they grow to the same size.
+//! again, tables as their entries and filled again, in an order in which they grow to the same
+//! size.
 //!
 //! [`pauses`] decides when to pause, and what the layers around a search add. This file defines the
 //! header: the version of the format, the program and the plan. A checkpoint that is damaged or
@@ -44,7 +45,7 @@ pub trait Keeper: Sync {
     fn is_due(&self) -> bool;
 
     /// Keeps a checkpoint: `write` writes its bytes. If that fails, the previous checkpoint has to
-    /// stay intact; the search goes on.
+    /// stay intact; the search continues.
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>);
 
     /// The largest number of steps, or states, between two questions.
@@ -87,8 +88,8 @@ pub struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
-    /// Gives checkpoints to `keeper`. `program` is a [hash](program_hash) of everything on which the
-    /// steps of the program depend.
+    /// Gives checkpoints to `keeper`. `program` is a [hash](program_hash) of everything on which
+    /// the steps of the program depend.
     pub fn of(program: u64, keeper: &'a dyn Keeper) -> Checkpoints<'a> {
         Checkpoints { program, keeper, saved: None }
     }
@@ -125,8 +126,8 @@ impl Head {
 }
 
 impl Saved {
-    /// Opens a checkpoint and reads it once to verify its checksum. A refusal says what is wrong and
-    /// what to do.
+    /// Opens a checkpoint and reads it once to verify its checksum. A refusal says what is wrong
+    /// and what to do.
     pub fn open(mut source: impl Read + Seek + Send + 'static) -> Result<Saved, Refusal> {
         let unreadable = |error: io::Error| Unusable::Unreadable(error.to_string());
         let length = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
@@ -156,8 +157,8 @@ impl Saved {
         }
     }
 
-    /// Checks that it belongs to a search of this program by this plan; a refusal says what differs,
-    /// and what to do. The limits of time and memory may differ.
+    /// Checks that it belongs to a search of this program by this plan; a refusal says what
+    /// differs, and what to do. The limits of time and memory may differ.
     pub fn fits(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
         if self.head.program != program {
             return Err(Unusable::OtherProgram.into());

@@ -1,8 +1,8 @@
 //! When a search pauses, and what the layers around it add to its checkpoints.
 //!
 //! A search may be part of others: one worker searches again after several, a search starts again
-//! with larger states, or with a variable that races. Each such layer has a *frame*: the data that it
-//! needs to start the inner search again. Frames do not change while the inner search runs, so a
+//! with larger states, or with a variable that races. Each such layer has a *frame*: the data that
+//! it needs to start the inner search again. Frames do not change while the inner search runs, so a
 //! checkpoint consists of what the [program](super::Resumable) has learned, the frames from the
 //! outermost on, and what the search itself writes. It is read in the same order.
 
@@ -56,8 +56,8 @@ impl<'a> Pauses<'a> {
         self.keeper
     }
 
-    /// Sets the frame of a layer, and drops those within it. The outermost layer is 0; numbers have no
-    /// gaps.
+    /// Sets the frame of a layer, and drops those within it. The outermost layer is 0; numbers have
+    /// no gaps.
     pub(crate) fn frame(&self, layer: usize, write: impl FnOnce(&mut Writer<'_>)) {
         let mut frames = lock(&self.frames);
         assert!(layer <= frames.len(), "a layer has a frame before those within it");

@@ -1,7 +1,7 @@
 //! Where the bytes of runs are: in memory, or in files of a directory.
 //!
-//! Files have no name: they are removed from their directory as soon as they are open. So nothing
-//! is left behind however the process ends, and two searches can share a directory.
+//! Files have no name: they are removed from their directory as soon as they are open. So no file
+//! remains however the process ends, and two searches can share a directory.
 
 use std::fs::File;
 use std::io;

@@ -2,8 +2,8 @@
 //!
 //! Two states with the same fingerprint count as one. Were the fingerprints random, n states would
 //! have about n² / 2 pairs of which each collides with probability 2⁻⁶⁴, so that n² / 2⁶⁵ states
-//! are expected to be missed, together with everything reachable only through them: of 15 runs of a
-//! billion states, one misses any.
+//! are expected to be missed, together with everything reachable only through them: about one in 15
+//! searches of a billion states misses any.
 
 use super::exact::insert_words;
 use super::hash::hash;

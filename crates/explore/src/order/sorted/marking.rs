@@ -5,8 +5,8 @@
 //! are *marked*: those of level k with a step into a marked state of level k + 1. Forward from the
 //! initial state, the schedule then always takes the first step that stays among marked states.
 //!
-//! **Why this is the schedule of [`retrace`](super::super::retrace).** There, one worker numbers the
-//! states of a level in the order in which it finds them: by the number of the parent, then by
+//! **Why this is the schedule of [`retrace`](super::super::retrace).** There, one worker numbers
+//! the states of a level in the order in which it finds them: by the number of the parent, then by
 //! thread and alternative. By induction over levels, this is the order of the lexicographically
 //! least shortest schedules to the states. `retrace` reports the failure with the fewest steps,
 //! then with the least numbers on its last step, so the lexicographically least of the shortest

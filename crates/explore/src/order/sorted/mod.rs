@@ -20,7 +20,7 @@
 //!    logarithmically often.
 //!
 //! **Guarantees.** Those of [`bfs`](super::bfs), with the same counts: a level is a set of states,
-//! however it was computed. The reported schedules are the same, too: see [`marking`].
+//! however it was computed. The reported schedules are the same too: see [`marking`].
 //!
 //! **Cost.** States per level decide: a level has a fixed cost of some passes over short runs, so
 //! deep graphs with small levels are slower than with a table.
@@ -336,8 +336,8 @@ impl<'a, M: Model> Shared<'a, M> {
     }
 
     fn run<const W: usize>(&self, progress: &mut Progress) -> Result<(), RunError> {
-        // A checkpoint is from the middle of a level, which may have failures already. It is explored
-        // to its end.
+        // A checkpoint is from the middle of a level, which may have failures already. It is
+        // explored to its end.
         let mut is_in_level = self.resume::<W>(progress);
         if !is_in_level && !self.control.stopped() {
             self.begin::<W>(progress)?;

@@ -1,5 +1,5 @@
-//! Cartesian reduction: a search over states in which every thread runs on as long as it affects no
-//! other thread.
+//! Cartesian reduction: a search over states in which every thread runs ahead as long as it affects
+//! no other thread.
 //!
 //! **Paper.** cartesian, sections 4 to 6: CalcCV (Figure 6, `vector.rs`), the search (Figure 7) and
 //! its concurrent variant (Figure 8, `search.rs`, `work.rs`).

@@ -7,7 +7,7 @@
 //!
 //! **Guarantees.** Theorem 3: every failing step of every thread that any execution has is found
 //! (assertions and run-time errors, each place by itself). Deadlocks are **not** kept: a thread
-//! that waits before its transaction has committed is left there. Not all states are visited, so
+//! that waits before its transaction has committed is not resumed. Not all states are visited, so
 //! invariants cannot be checked. Terminates and is complete where the full search is.
 //! [`Variant::Unsound`] and [`Variant::Printed`] miss errors.
 //!
@@ -52,8 +52,8 @@
 //! 10. An explicit stack; the paper's is one too.
 //! 11. States record which thread owns what ([`Model::with_owners`]): additional bits, which may
 //!     distinguish states that are equal in the full search.
-//! 12. The limit of records on the heap is ours, not the program's: an execution that meets it is
-//!     missed if the reduced search meets it nowhere.
+//! 12. The limit on heap records is ours, not the program's: an execution that reaches it is missed
+//!     if the reduced search never reaches it.
 //!
 //! **Cost.** A state needs its words, one word of phases, one byte and a slot of 8 bytes; the stack
 //! 16 bytes for every step. A step costs as much as in the full depth-first search, plus the check

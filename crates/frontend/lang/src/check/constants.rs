@@ -71,7 +71,7 @@ impl<'a> Checker<'a> {
             cycle.iter().chain([first]).map(|item| item.name.text.as_str()).collect();
         let mut diagnostic =
             Diagnostic::new(first.name.span, format!("constant `{}` depends on itself", names[0]))
-                .label(format!("{} is a circle", names.join(" → ")))
+                .label(format!("{} is circular", names.join(" → ")))
                 .hint("give one of them a value that does not depend on the others");
         for item in rest {
             diagnostic =

@@ -165,7 +165,7 @@ impl<'a> Checker<'a> {
         let brace = Span { start: body.span.end.saturating_sub(1), end: body.span.end };
         self.report(
             Diagnostic::new(brace, format!("`{name}` may end without a result"))
-                .label("no `return` on a way to here")
+                .label("a path ends here without `return`")
                 .related(span, "has a result")
                 .hint("every path through a function with a result must end with `return e;`"),
         );

@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
                 if idle || compound {
                     self.report(
                         Diagnostic::new(inner.span, "a thread does not wait at this statement")
-                            .label("not a place to rest")
+                            .label("no thread waits here")
                             .hint(
                                 "put `end:` before the statement that waits: `end: \
                                    request.wait();`",

@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
                         "the second argument of a channel is the type of its values",
                     )
                     .label("not a type")
-                    .hint("write for instance `channel(4, int)`"),
+                    .hint("write, for example, `channel(4, int)`"),
                 );
             }
         };

@@ -144,12 +144,12 @@ impl Checker<'_> {
             ),
             Effect::Atomic => (
                 "`atomic` inside `atomic`".to_owned(),
-                "one step inside of one step",
+                "a step inside a step",
                 "the inner block is part of the same step anyway: remove the inner `atomic`",
             ),
             Effect::TwoSteps(_) | Effect::Choose | Effect::Hold(_) => (
                 format!("{name} inside `atomic`"),
-                "takes two steps: begin to wait, and be let go",
+                "takes two steps: one to start waiting and one to continue",
                 "move it out of the block",
             ),
         };

@@ -122,7 +122,7 @@ impl<'a> Lexer<'a> {
         let opening = Span::new(start, start + 2);
         self.diagnostics.push(
             Diagnostic::new(opening, "this comment is never closed")
-                .label("it reaches to the end of the file")
+                .label("it extends to the end of the file")
                 .hint("comments nest: every `/*` needs a `*/` of its own"),
         );
     }
@@ -252,15 +252,15 @@ impl<'a> Lexer<'a> {
             self.complain(
                 start,
                 format!("unexpected `{found}`"),
-                "not a sign of this language",
+                "not a character of this language",
                 hint,
             );
             return self.push(meant.into(), start);
         }
         if found.is_whitespace() {
             self.take(|c| c == found);
-            let message = format!("unusual blank U+{:04X}", u32::from(found));
-            return self.complain(start, message, "", "replace it by an ordinary blank");
+            let message = format!("unusual space character U+{:04X}", u32::from(found));
+            return self.complain(start, message, "", "replace it with an ordinary space");
         }
         self.at += found.len_utf8();
         // A run of the same character, or of characters outside ASCII, is one error.
@@ -285,7 +285,7 @@ impl<'a> Lexer<'a> {
             _ if found.is_control() => "is this a text file?",
             _ => "this character has no meaning here",
         };
-        self.complain(start, message, "not a sign of this language", hint);
+        self.complain(start, message, "not a character of this language", hint);
         if found == '#' {
             self.skip_line();
         } else {

@@ -65,12 +65,12 @@ impl Stepper<'_> {
                 format!("more than {MAX_THREADS} threads: a thread that has ended keeps its place")
             }
             Part::Records(_) if self.machine.capacities.heap.contains(&MAX_RECORDS) => {
-                format!("more than {MAX_RECORDS} live records: `new` seems to go on forever")
+                format!("more than {MAX_RECORDS} live records: `new` seems to be called forever")
             }
             Part::Depth if self.machine.capacities.depth == MAX_DEPTH => {
-                format!("more than {MAX_DEPTH} nested calls: the recursion seems to have no end")
+                format!("more than {MAX_DEPTH} nested calls: the recursion seems to be endless")
             }
-            _ => "the state grows beyond 8 KiB: recursion, threads or `new` seem to go on forever"
+            _ => "the state grows beyond 8 KiB: recursion, `spawn` or `new` seem to be endless"
                 .into(),
         };
         self.fails(at, FailureKind::Runtime, message)

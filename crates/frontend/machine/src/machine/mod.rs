@@ -57,7 +57,7 @@ const MAX_RECORDS: usize = 1_000;
 const MAX_DECLARATIONS: usize = 10_000;
 /// The most local values of all threads together.
 const MAX_LOCAL_CELLS: u64 = 1_000_000;
-/// The steps of the random walks before a search, which find out how large values become.
+/// The steps of the random walks before a search, which determine how large values become.
 const REHEARSAL_STEPS: usize = 4_000;
 
 /// A program that can be explored.
@@ -233,7 +233,7 @@ impl Machine {
         }
     }
 
-    /// Executes random walks to find out the ranges of variables. A search that must restart only
+    /// Executes random walks to determine the ranges of variables. A search that must restart only
     /// loses time, so this need not find every value.
     fn rehearse(self) -> Machine {
         let mut machine = self;
@@ -332,9 +332,7 @@ fn refuse_too_many(
             "{functions} functions and threads, {records} records: at most {MAX_DECLARATIONS} each \
              are supported"
         );
-        return Err(Diagnostic::new(first.span, message)
-            .label("one of them")
-            .hint("make do with fewer"));
+        return Err(Diagnostic::new(first.span, message).label("one of them").hint("use fewer"));
     }
     let cells = cells::local_cells(program, facts, capacities);
     if cells > MAX_LOCAL_CELLS {

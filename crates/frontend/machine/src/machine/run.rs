@@ -520,8 +520,9 @@ impl<'m> Stepper<'m> {
         if self.alternatives > MAX_ALTERNATIVES {
             // There is only this failure, whatever the digit.
             self.alternatives = 1;
-            let message =
-                format!("more than {MAX_ALTERNATIVES} alternatives in one step: choose from less");
+            let message = format!(
+                "more than {MAX_ALTERNATIVES} alternatives in one step: choose from fewer values"
+            );
             return Err(self.fails(at, FailureKind::Runtime, message));
         }
         self.alternative /= count;

@@ -1,31 +1,32 @@
-//! Threads that code of a check starts by itself.
+//! Detects threads that the code under test starts itself.
 //!
-//! A thread of std that uses no object of a check does nothing that a search could observe. That it
-//! is *started* can be observed: `std::thread`, rayon, tokio and every other library start threads by
-//! `pthread_create`. This crate defines a function of that name, so the linker resolves the calls of
-//! the test program to it; it calls the C library's. If code of an execution is the caller, the
-//! check fails with the place. So the verdict does not depend on what the thread does, nor on when.
+//! A thread of std that uses no object of a check does nothing that a search could observe. Its
+//! *start* can be observed: `std::thread`, rayon, tokio and every other library start threads with
+//! `pthread_create`. This crate defines a function of that name, so the linker resolves the calls
+//! of the test program to it, and it calls the function of the C library. If code of an execution
+//! is the caller, the check fails and names the place. So the verdict depends neither on what the
+//! thread does nor on when.
 //!
 //! # Why there are no false alarms
 //!
 //! The caller runs on the OS thread of the execution, and [`is_programs_own`] is true exactly while
-//! a coroutine runs there. Threads that other tests start, or that this test starts before its check,
-//! are started on other OS threads or outside of coroutines. The threads of the search itself
-//! (workers, the watchdog) are started outside of coroutines too.
+//! a coroutine runs there. Threads that other tests start, or that this test starts before its
+//! check, are started on other OS threads or outside of coroutines. The threads of the search
+//! itself (workers, the watchdog) are started outside of coroutines too.
 //!
 //! # What is not detected
 //!
-//! Work that is handed to threads which existed before: those of rayon's global pool, say, if another
-//! test has used it. See [`uncontrolled`](crate::uncontrolled) for what the source of a test tells.
-//! Other systems than Linux with a shared glibc are not covered. There only the uses of objects are
-//! seen.
+//! Work that is handed to threads that already existed, for example those of rayon's global pool if
+//! another test has used it. [`uncontrolled`](crate::uncontrolled) inspects the source of the test
+//! for that. Systems other than Linux with a shared glibc are not covered: there only uses of
+//! objects are detected.
 
 use std::backtrace::Backtrace;
 use std::panic::Location as Site;
 
 use crate::runtime::interrupt::blocked;
 
-/// Whether it is noticed that code of a check starts a thread.
+/// Whether starts of threads by the code under test are detected on this platform.
 pub(crate) const IS_NOTICED: bool = cfg!(all(
     target_os = "linux",
     target_env = "gnu",
@@ -33,7 +34,7 @@ pub(crate) const IS_NOTICED: bool = cfg!(all(
     not(miri)
 ));
 
-/// A thread that code of a check has started.
+/// A thread that the code under test has started.
 #[derive(Debug)]
 pub(crate) struct Started {
     /// The name of the thread that started it.
@@ -53,9 +54,10 @@ impl Started {
 
 fn text(by: &str, place: &str) -> String {
     format!(
-        "{by} starts a thread{place}, which the check does not know: no search can schedule it or see what it does. Start threads \
-         by `preempt::thread`. Libraries that start their own threads, as rayon and tokio do, cannot be used in a check. If the thread shares \
-         nothing with the test, `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
+        "{by} starts a thread{place}, which the check does not know: no search can schedule it or \
+         see what it does. Start threads with `preempt::thread`. Libraries that start their own \
+         threads, as rayon and tokio do, cannot be used in a check. If the thread shares nothing \
+         with the test, `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
     )
 }
 
@@ -96,8 +98,8 @@ mod interposed {
         }
         let mut real = REAL.load(Relaxed);
         if real.is_null() {
-            // SAFETY: a name that ends with a zero. The next definition after the one in this
-            // program, which is the C library's, or that of a library which is loaded before it.
+            // SAFETY: the name ends with a zero. The result is the next definition after the one in
+            // this program: that of the C library, or of a library that is loaded before it.
             real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) };
             REAL.store(real, Relaxed);
         }
@@ -106,7 +108,7 @@ mod interposed {
         }
         // SAFETY: a function of that name has that signature.
         let real = unsafe { std::mem::transmute::<*mut c_void, Create>(real) };
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { real(thread, attributes, start, argument) }
     }
 

@@ -125,7 +125,8 @@ pub(crate) fn is_interruptible() -> bool {
     LENT.get() == 0 && inside()
 }
 
-/// Whether the running code is the program's own, also where what outlives its threads is dropped.
+/// Whether the running code is the program's own, including destructors of values that outlive its
+/// threads.
 pub(crate) fn is_programs_own() -> bool {
     LENT.get() == 0 && is_set()
 }

@@ -47,11 +47,12 @@ const ABORTS: [&str; 2] =
 fn last_words(runtime: &Runtime) -> String {
     let said = &runtime.threads[runtime.current].said;
     let before = &said[..said.len() - 1];
-    let told = before[before.len().saturating_sub(2)..].iter().map(|(text, site, _)| match site {
-        Some(site) => format!("at {site}: {text}"),
-        None => text.clone(),
-    });
-    let told = told.collect::<Vec<_>>().join("; then ");
+    let messages =
+        before[before.len().saturating_sub(2)..].iter().map(|(text, site, _)| match site {
+            Some(site) => format!("at {site}: {text}"),
+            None => text.clone(),
+        });
+    let messages = messages.collect::<Vec<_>>().join("; then ");
     let name = runtime.thread_name(runtime.current);
     let (what, advice) = if runtime.stage != Stage::Running {
         (
@@ -62,7 +63,7 @@ fn last_words(runtime: &Runtime) -> String {
         ("panicked while it was panicking", "a destructor must not panic while its thread unwinds")
     };
     format!(
-        "{name} {what}, and the process has to abort: {told}. Nothing more can be reported; \
+        "{name} {what}, and the process has to abort: {messages}. Nothing more can be reported; \
          {advice}"
     )
 }

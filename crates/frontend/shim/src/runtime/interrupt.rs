@@ -41,7 +41,7 @@ pub(crate) struct Stuck {
 /// The relevant part of a backtrace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blocked {
-    /// The outermost function that is not the test's.
+    /// The outermost function that does not belong to the test.
     pub(crate) function: Option<String>,
     /// The position of the call in the test.
     pub(crate) place: Option<String>,
@@ -70,14 +70,14 @@ impl Stuck {
         let blocked = blocked(&self.backtrace.to_string());
         let (place, scoped) = (blocked.words(self.check), blocked.scoped);
         let last = self.site.map_or_else(
-            || "it has made none".to_owned(),
+            || "it has performed none".to_owned(),
             |site| format!("its last was at {site}"),
         );
         let text = format!(
-            "the thread {} blocks{place}, which preempt does not control: while it waits \
-             no other thread of the check can run, and it has waited for {} seconds. Before that \
-             it came to its last operation: {last}. Use the locks, channels and threads of \
-             `preempt`; `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 waits on",
+            "the thread {} blocks{place}, which preempt does not control: while it waits, \
+             no other thread of the check can run, and it has waited for {} seconds. Before that, \
+             it reached its last operation: {last}. Use the locks, channels and threads of \
+             `preempt`; `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 keeps waiting",
             self.thread,
             crate::watchdog::BLOCKED
         );

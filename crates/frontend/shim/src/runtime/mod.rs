@@ -74,13 +74,13 @@ pub(crate) struct Options {
     pub(crate) refuse_spinning: bool,
     /// The size of a thread's stack.
     pub(crate) stack_size: usize,
-    /// The limit of steps; an execution that reaches it fails.
+    /// The step limit; an execution that reaches it fails.
     pub(crate) max_steps: usize,
-    /// The limit of threads.
+    /// The most threads, the first one included.
     pub(crate) max_threads: usize,
     /// The first execution that may be one of this check.
     pub(crate) since: u64,
-    /// Code of the check may start threads that the search does not control.
+    /// Whether the code under test may start threads that the search does not control.
     pub(crate) allow_uncontrolled: bool,
     /// Where the check is.
     pub(crate) place: Option<&'static Site<'static>>,
@@ -154,8 +154,8 @@ pub(crate) struct Thread {
 /// A weak exchange of a thread: the address of the atomic, the expected value and the new one.
 pub(crate) type WeakExchange = (usize, u64, u64);
 
-/// How often the same weak exchange of a thread may fail spuriously in a row. A loop that retries it
-/// changes nothing meanwhile, and would have infinitely many executions; two rounds are one less
+/// How often the same weak exchange of a thread may fail spuriously in a row. A loop that retries
+/// it changes nothing meanwhile, and would have infinitely many executions; two rounds are one less
 /// than what counts as spinning.
 const MOST_SPURIOUS: u32 = 2;
 
@@ -471,7 +471,7 @@ impl Runtime {
         times.is_multiple_of(64)
     }
 
-    /// The running thread arrives at its next operation, which gets to know of yields before it.
+    /// The running thread arrives at its next operation, which records the yields before it.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, op: &mut Op) {
         // From here on other threads run, even if this one is unwinding and is in a destructor.

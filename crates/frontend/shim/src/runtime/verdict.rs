@@ -75,7 +75,7 @@ impl Runtime {
         self.fail(FailureKind::Leak, message, Some(site));
     }
 
-    /// Reports an execution that has not ended within the limit of steps.
+    /// Reports an execution that has not ended within the step limit.
     pub(crate) fn judge_length(&mut self) {
         if self.is_over() {
             return;

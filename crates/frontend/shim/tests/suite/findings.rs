@@ -242,7 +242,7 @@ fn a_livelock_goes_on_for_ever() {
         flags.0.store(true, SeqCst);
         t.join().unwrap();
     };
-    let words = "the program goes on forever: main (";
+    let words = "the program runs forever: main (";
     for check in strategies()[..4].iter().chain([&Check::new().order(Order::Random)]) {
         let outcome = check.run(body);
         finding(&outcome, FailureKind::Livelock, words);
@@ -442,7 +442,7 @@ fn a_limit_is_no_success() {
     let body = || drop([(); 2].map(|()| thread::spawn(|| drop(Mutex::new(()).lock()))));
     let panic = catch_unwind(|| limited.check(body)).expect_err("incomplete");
     let text = panic.downcast::<String>().expect("a text");
-    assert!(text.contains("INCOMPLETE") && text.contains("limit of executions"), "{text}");
+    assert!(text.contains("INCOMPLETE") && text.contains("execution limit"), "{text}");
     limited.clone().allow_incomplete().check(body);
 }
 

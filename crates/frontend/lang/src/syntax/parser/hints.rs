@@ -145,7 +145,7 @@ pub(super) fn stmt_word(word: &str) -> Option<(Option<Keyword>, &'static str)> {
         "exit" | "stop" | "terminate" => "`return;` ends a thread",
         "assign" => "an assignment is `x = e;`",
         "call" => "a call is just `f(x);`",
-        "delete" | "free" => "heap records vanish by themselves when nothing points to them",
+        "delete" | "free" => "heap records are freed when nothing points to them",
         _ => return None,
     };
     Some((None, hint))

@@ -317,7 +317,7 @@ impl Parser<'_> {
         if self.is(Punct::CloseBrace) {
             let diagnostic = Diagnostic::new(span, "this `}` closes nothing");
             return Err(
-                self.report(diagnostic.hint("remove it, or look for a `}` too many before it"))
+                self.report(diagnostic.hint("remove it, or look for an extra `}` before it"))
             );
         }
         let statement = matches!(self.kind(), TokenKind::Keyword(word) if word.begins_statement());

@@ -144,7 +144,7 @@ impl Parser<'_> {
             TokenKind::Punct(Punct::DotDotEq) => true,
             TokenKind::Punct(Punct::Ellipsis) => {
                 self.report(
-                    Diagnostic::new(self.token().span, "`...` is not a sign of this language")
+                    Diagnostic::new(self.token().span, "`...` is not an operator of this language")
                         .hint(
                             "write `..` for a range without its upper end, `..=` for one with it",
                         ),

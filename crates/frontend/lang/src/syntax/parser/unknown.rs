@@ -13,7 +13,7 @@ impl Parser<'_> {
         if self.is(Punct::FatArrow) {
             let diagnostic = Diagnostic::new(expr.span, "an arm outside of a `match`");
             return Some(diagnostic.hint(
-                "`match e { 0 => { … } _ => { … } }`; is a brace too many before it, or missing?",
+                "`match e { 0 => { … } _ => { … } }`; is there an extra or a missing brace before it?",
             ));
         }
         let text = self.short(expr.span);
@@ -83,7 +83,8 @@ impl Parser<'_> {
 
     /// Reports `:=`, which the caller then treats as `=`.
     pub(super) fn colon_equals(&mut self) {
-        let diagnostic = Diagnostic::new(self.token().span, "`:=` is not a sign of this language");
+        let diagnostic =
+            Diagnostic::new(self.token().span, "`:=` is not an operator of this language");
         self.report(diagnostic.hint("write `=`"));
     }
 

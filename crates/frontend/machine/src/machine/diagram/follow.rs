@@ -18,8 +18,9 @@ const ALL: usize = 40_000;
 /// The most forks of a path.
 const SPLITS: usize = 100;
 
-/// The most paths at once, and the most forks of one path by the values of several cells.
-const WAYS: u32 = 16;
+/// The most branches of one fork, and the most paths that the forks by values of cells on one path
+/// make together.
+const MAX_BRANCHES: u32 = 16;
 const WIDTH: u32 = 32;
 
 /// The most cells that are cleared at once.
@@ -126,7 +127,8 @@ impl<'f, 'm> Following<'f, 'm> {
             }
             Turn::Split(cell) => match path.raws(cell) {
                 Raws::Few(set)
-                    if set.count_ones() <= WAYS && path.width * set.count_ones() <= WIDTH =>
+                    if set.count_ones() <= MAX_BRANCHES
+                        && path.width * set.count_ones() <= WIDTH =>
                 {
                     path.width *= set.count_ones();
                     let raws = (0..64).filter(|raw| set >> raw & 1 == 1);
@@ -138,7 +140,7 @@ impl<'f, 'm> Following<'f, 'm> {
             },
             Turn::Choose(count) => {
                 let alternatives = path.alternatives.saturating_mul(count);
-                if count == 0 || count > WAYS || alternatives > MAX_ALTERNATIVES {
+                if count == 0 || count > MAX_BRANCHES || alternatives > MAX_ALTERNATIVES {
                     return INTERPRET;
                 }
                 let branches = (0..count)

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(parts.begin(), FIRST + 3 * PAGE);
         parts.free(FIRST + PAGE + 16, |part| released.push(*part));
         assert_eq!((released.len(), parts.begin()), (2, FIRST));
-        // A block that nobody knows any more.
+        // A block that is no longer recorded.
         parts.begin();
         parts.free(0, never);
     }

@@ -321,7 +321,7 @@ fn coarse_class(layout: Layout) -> usize {
     }
 }
 
-/// The same for blocks up to 1 KiB, which nearly all are; `None` for others.
+/// Like [`class_of`], for blocks of up to 1 KiB, which nearly all are; `None` for others.
 #[inline(always)]
 pub(super) fn fine_class_of(layout: Layout) -> Option<usize> {
     let last = layout.size().max(1) - 1;

@@ -1,4 +1,4 @@
-//! Releases what executions that could not end have left behind.
+//! Releases the memory of executions that could not end, like a conservative garbage collector.
 //!
 //! The threads of such an execution lose their stacks, and no destructor runs
 //! (`system/finish.rs`). What they owned cannot be freed at once: parts of it may have been passed
@@ -377,7 +377,7 @@ impl Candidates {
             RETAINED.fetch_sub(block.layout.size(), Relaxed);
             let memory = std::ptr::with_exposed_provenance_mut(block.address());
             // SAFETY: it was allocated with this layout. By the argument above no code has a
-            // pointer to it, so nobody else has freed it or will.
+            // pointer to it, so no other code has freed it or will.
             unsafe { std::alloc::dealloc(memory, block.layout) };
         }
     }

@@ -168,7 +168,7 @@ impl Window {
 fn release(start: usize, size: usize) {
     let start = std::ptr::with_exposed_provenance_mut(start);
     // SAFETY: whole pages of a window, in which no block is used. If the call fails, the pages keep
-    // their contents, which nobody relies on.
+    // their contents, on which no code relies.
     unsafe { libc::madvise(start, size, libc::MADV_DONTNEED) };
 }
 
