@@ -97,7 +97,8 @@ fn text() -> String {
     let mut text = INTRODUCTION.to_owned();
     text += "\n--order    what is explored, and in which order\n";
     text += &item("auto", AUTO_ORDER);
-    let of = |setting| STRATEGIES.iter().filter(move |entry| entry.setting() == setting);
+    let all = || STRATEGIES.iter().filter(|entry| entry.searches(Subject::Model));
+    let of = |setting| all().filter(move |entry| entry.setting() == setting);
     of(Setting::Order).for_each(|entry| text += &item(entry.name, entry.description));
     text += FOREVER;
     text += "\n--reduce   partial-order reduction\n";
@@ -152,7 +153,7 @@ fn limits(entry: &Entry) -> String {
 /// Every conflict of the table once, with the strategies that have it.
 fn conflicts() -> Vec<(Vec<String>, &'static Conflict)> {
     let mut found: Vec<(Vec<String>, &'static Conflict)> = Vec::new();
-    for entry in &STRATEGIES {
+    for entry in STRATEGIES.iter().filter(|entry| entry.searches(Subject::Model)) {
         // On the command line --depth is the parameter of the order depth.
         let own = |conflict: &&Conflict| {
             entry.parameter == ParameterKind::Steps && conflict.with == [Setting::Depth]

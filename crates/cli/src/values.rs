@@ -7,12 +7,15 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use preempt_explore::plan::strategies::{self, Entry, STRATEGIES};
 use preempt_explore::{Setting, Subject};
+use preempt_system::MemoryModel;
 
 use crate::search::Pick;
 
-/// The strategies that an option chooses among.
+/// The strategies that an option chooses among. What the command line searches is sequentially
+/// consistent.
 fn offered(setting: Setting, subject: Subject) -> impl Iterator<Item = &'static Entry> {
-    STRATEGIES.iter().filter(move |entry| entry.setting() == setting && entry.searches(subject))
+    let all = STRATEGIES.iter().filter(|entry| entry.memory_models.contains(&MemoryModel::Sc));
+    all.filter(move |entry| entry.setting() == setting && entry.searches(subject))
 }
 
 /// The values of `--order` or `--reduce`. Those for research are accepted, and described in a

@@ -45,7 +45,7 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
         let (mut code, mut read, mut holds) = (Vec::new(), 0, false);
         for _ in 0..1 + random.below(shape.length) {
             let (location, register) = (random.below(locations), usize::min(read, 2));
-            match random.below(if mutex.is_some() { 15 } else { 12 }) {
+            match random.below(if mutex.is_some() { 17 } else { 14 }) {
                 0..=3 => {
                     let order = random.pick(&[Relaxed, Relaxed, Acquire, SeqCst, SeqCst]);
                     code.push(Instruction::Load(register, location, order));
@@ -76,16 +76,16 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
                     });
                     read += 1;
                 }
-                10 => code.push(Instruction::Fence(
+                10..=12 => code.push(Instruction::Fence(
                     random.pick(&[Acquire, Release, AcqRel, SeqCst, SeqCst]),
                 )),
-                11 if read > 0 => {
+                13 if read > 0 => {
                     let order = random.pick(&[Relaxed, Release, SeqCst]);
                     let register = usize::min(read - 1, 2);
                     code.push(Instruction::If(register, random.below(2) as u64, 1));
                     code.push(Instruction::Store(location, Operand::Constant(1), order));
                 }
-                11 => {}
+                13 => {}
                 _ => {
                     let mutex = mutex.expect("only programs with mutexes choose this");
                     code.push(match holds {

@@ -14,6 +14,7 @@ use std::fmt::Debug;
 
 use crate::fingerprint::Fingerprint;
 use crate::footprint::{Footprint, Location};
+use crate::memory::GraphStep;
 use crate::model::{LocationKind, NotStraight};
 use crate::pending::Pending;
 use crate::schedule::Choice;
@@ -198,6 +199,13 @@ pub trait System {
     /// belongs to it. Two executions with the same name lead to the same state.
     fn name(&self) -> Option<Fingerprint> {
         None
+    }
+
+    /// The next step of `thread`, which is not vacant and has not ended, as a part of the execution
+    /// graph. A system that cannot describe it reports a need, for which its program
+    /// [refuses](Restart::Refused) the search.
+    fn graph_step(&mut self, thread: ThreadId) -> Result<GraphStep, Self::Need> {
+        unreachable!("{thread:?}: only a system with a weak memory has execution graphs")
     }
 
     /// Whether a step may change the alternatives of steps that its footprint does not depend on,

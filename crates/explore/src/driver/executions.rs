@@ -17,7 +17,7 @@ use crate::order::walk::{self, Draws};
 use crate::order::{pct, random, urw};
 use crate::plan::strategy::{Chooser, ExecutionSearch, Strategy};
 use crate::plan::{Cache, ResolvedPlan};
-use crate::reduce::{Dependence, blocks, budgeted_sleep, cb_por, dpor, sleep};
+use crate::reduce::{Dependence, blocks, budgeted_sleep, cb_por, dpor, graphs, sleep};
 
 /// Explores the executions of a program as `plan` says.
 pub(crate) fn explore_executions<P: Program>(
@@ -127,6 +127,9 @@ fn reduce<S: System>(
         }
         ExecutionSearch::Optimal => {
             return stats.drive(dpor::optimal::strategy(cursor, dependence)).map(drop);
+        }
+        ExecutionSearch::Graphs => {
+            return stats.drive(graphs::strategy(cursor)).map(drop);
         }
         ExecutionSearch::BudgetedSleep { bound } => {
             let waits = cursor

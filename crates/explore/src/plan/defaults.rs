@@ -59,6 +59,7 @@ mod tests {
             for bound in [None, Some(1)] {
                 let plan = Plan { bound, ..Plan::new().ignore_deadlocks() };
                 let plan = plan.choose(None, reduction, Subject::Model);
+                let plan = Plan { memory: plan.entry().memory_models[0], ..plan };
                 let allowed = plan.entry().needs_bound.is_some() == bound.is_some();
                 let icb = matches!(plan.order, Order::Icb { .. });
                 assert_eq!(plan.resolve().is_ok(), allowed || icb, "{plan:?}");

@@ -29,6 +29,8 @@ pub enum Reduction {
     CbPor,
     /// Algorithm 1 of [cb-por](crate::reduce::cb_por), within a bound on preemptions.
     CbPorStates,
+    /// Execution [graphs](crate::reduce::graphs), under weak memory.
+    Graphs,
     /// [PO graphs of blocks](crate::reduce::blocks), for programs whose threads are straight lines.
     Blocks,
     /// The same with the paper's orders, in which reads of a variable do not commute.

@@ -364,6 +364,13 @@ impl fmt::Display for InTerms<'_> {
             Refusal::Property { strategy, property, soundness } => {
                 self.property(f, strategy, *property, *soundness)
             }
+            Refusal::Memory { strategy, memory: MemoryModel::Sc } => write!(
+                f,
+                "{} explores the execution graphs of weak memory, and this is a search under \
+                 sequential consistency. Use {}, or weak memory",
+                self.strategy(strategy),
+                self.any_of(["dpor-optimal", "icb"].map(Term::Strategy).into_iter())
+            ),
             Refusal::Memory { strategy, memory } => write!(
                 f,
                 "{} cannot be combined with {memory} memory: it names a step by its alternative, \
@@ -371,7 +378,7 @@ impl fmt::Display for InTerms<'_> {
                  were exchanged; `x.store(1, Relaxed)` in parallel with `x.store(2, Relaxed)`: the \
                  second store before the first is the first one after the second. Use {}",
                 self.strategy(strategy),
-                self.any_of(["icb", "executions", "random"].map(Term::Strategy).into_iter())
+                self.any_of(["icb", "graphs", "executions"].map(Term::Strategy).into_iter())
             ),
             Refusal::InvariantsBetweenPoints => write!(
                 f,

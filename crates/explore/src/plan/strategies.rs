@@ -73,7 +73,10 @@ impl Entry {
 
     /// Whether it can search this kind of subject.
     pub fn searches(&self, subject: Subject) -> bool {
-        subject == Subject::Model || self.not_for_programs.is_none()
+        match subject {
+            Subject::Model => self.memory_models.contains(&MemoryModel::Sc),
+            Subject::Program => self.not_for_programs.is_none(),
+        }
     }
 
     /// How a plan for `subject` asks for it without a parameter. Iterative context bounding avoids
@@ -324,6 +327,20 @@ const JOBS_OF_REDUCTION: Conflict = Conflict {
     instead: &[ICB],
     ..conflict(&[Setting::Jobs], "what it skips depends on the executions before")
 };
+const BOUND_AND_GRAPHS: Conflict = Conflict {
+    witness: Some(
+        "`x.store(1, SeqCst)` in parallel with `x.load(SeqCst); x.load(Relaxed); \
+         x.store(2, SeqCst); fence(SeqCst)` and `x.store(1, Relaxed); fence(SeqCst)`, bound 0",
+    ),
+    instead: &[ICB],
+    ..conflict(
+        &[Setting::Bound],
+        "the way to a graph leads through graphs that cost up to two preemptions or stale \
+         accesses more",
+    )
+};
+const JOBS_OF_GRAPHS: Conflict =
+    Conflict { instead: &[ICB], ..conflict(&[Setting::Jobs], "it has one worker") };
 const JOBS_OF_LEARNER: Conflict = Conflict {
     instead: &[Term::Strategy("random")],
     ..conflict(&[Setting::Jobs], "each of its executions depends on those before")
@@ -456,6 +473,13 @@ const TRACES: Entry = Entry {
     properties: Properties { invariant: Soundness::Unsound(&SKIPPED_STATES), ..SOUND },
     ..EXECUTIONS
 };
+/// Execution graphs of weak memory. A step has a name there that does not depend on the order of
+/// execution, unlike in the reductions above.
+const GRAPHS: Entry = Entry {
+    memory_models: &[MemoryModel::Weak],
+    conflicts: &[&BOUND_AND_GRAPHS, &DEPTH_OF_REDUCTION, &JOBS_OF_GRAPHS, &STORE_OF_EXECUTIONS],
+    ..TRACES
+};
 /// What reductions within a bound have in common.
 const BOUNDED_TRACES: Entry = Entry {
     guarantee: "complete within the bound",
@@ -499,7 +523,7 @@ const TRANSACTIONS: Entry = Entry {
 };
 
 /// All strategies, in the order in which they are listed.
-pub static STRATEGIES: [Entry; 25] = [
+pub static STRATEGIES: [Entry; 26] = [
     Entry {
         name: "bfs",
         value: Value::Order(Order::BreadthFirst),
@@ -662,6 +686,17 @@ pub static STRATEGIES: [Entry; 25] = [
         description: "The same with wakeup trees: no execution is abandoned.",
         construct: |plan| executions(plan, ExecutionSearch::Optimal),
         ..TRACES
+    },
+    Entry {
+        name: "graphs",
+        value: Value::Reduction(Reduction::Graphs),
+        summary: "weak memory: every execution graph once",
+        description: "Under weak memory, one execution of every execution graph: what each load \
+                      reads, the modification order of each atomic, and the order of operations \
+                      on each object. Stores no graphs. Refuses a program with an operation that \
+                      it does not handle.",
+        construct: |plan| executions(plan, ExecutionSearch::Graphs),
+        ..GRAPHS
     },
     Entry {
         name: "budgeted-sleep",

@@ -116,6 +116,8 @@ pub enum ExecutionSearch {
     Source,
     /// [Optimal](crate::reduce::dpor) reduction.
     Optimal,
+    /// Execution [graphs](crate::reduce::graphs).
+    Graphs,
     /// [Budgeted sleep sets](crate::reduce::budgeted_sleep).
     BudgetedSleep {
         /// The most preemptions.
@@ -264,6 +266,7 @@ impl ExecutionSearch {
             | ExecutionSearch::FlanaganGodefroid
             | ExecutionSearch::Source
             | ExecutionSearch::Optimal
+            | ExecutionSearch::Graphs
             | ExecutionSearch::BudgetedSleep { .. }
             | ExecutionSearch::CbPor { .. }
             | ExecutionSearch::CbPorStates { .. } => true,

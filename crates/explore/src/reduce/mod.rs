@@ -14,6 +14,7 @@
 //! | [`budgeted_sleep::budgeted_sleep_sets`] | every trace within the bound, some twice | yes |
 //! | [`cb_por::states`] | every state within the bound once | yes |
 //! | [`cb_por::terminals`] | every trace within the bound once | yes |
+//! | [`graphs`] | every execution graph of weak memory once | no |
 //! | [`blocks::run_po_graphs`] | every trace of straight-line threads | no |
 //!
 //! [`cartesian`] is a search over states, with a loop of its own.
@@ -31,6 +32,7 @@ pub mod cartesian;
 pub mod cb_por;
 pub mod cpc;
 pub mod dpor;
+pub mod graphs;
 mod policy;
 pub mod sleep;
 mod trace;

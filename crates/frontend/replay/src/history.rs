@@ -51,7 +51,7 @@ impl History {
 
     /// The same after `count` operations.
     #[inline]
-    pub(crate) fn spins_after(&self, count: usize) -> bool {
+    pub fn spins_after(&self, count: usize) -> bool {
         count > 0 && self.outcomes[count - 1].round > 0
     }
 

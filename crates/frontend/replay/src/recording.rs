@@ -10,7 +10,8 @@
 use std::hash::Hash;
 
 use preempt_system::{
-    Action, Choice, Location, LocationKind, Misuse, Pending, Status, Swap, ThreadId, ThreadSet,
+    Access, Action, Choice, Footprint, Location, LocationKind, Misuse, Pending, Status, Swap,
+    ThreadId, ThreadSet,
 };
 
 use crate::history::History;
@@ -441,6 +442,30 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     #[inline]
     pub fn ask_into(&self, thread: ThreadId, pending: &mut Pending) {
         self.state.ask_into(self.names.objects(), thread, self.history(thread), pending);
+    }
+
+    /// The accesses of an operation that need not wait, in its first alternative.
+    pub fn footprint(&self, thread: ThreadId, op: &Op) -> Footprint {
+        let write = |object| (Location(object), Access::Write);
+        let access = |action| self.names.objects().of(op.object).0.access(action);
+        match op.kind {
+            OpKind::Load(_) | OpKind::Peek => Footprint::one(Location(op.object), Access::Read),
+            OpKind::Store(_)
+            | OpKind::Update(_)
+            | OpKind::CompareExchange { .. }
+            | OpKind::WeakCompareExchange { .. }
+            | OpKind::Touch
+            | OpKind::Downgrade
+            | OpKind::Park { .. } => [write(op.object)].into_iter().collect(),
+            OpKind::Object(action) => Footprint::one(Location(op.object), access(action)),
+            OpKind::Wait => [write(op.object), write(op.other)].into_iter().collect(),
+            OpKind::Wake { .. } => {
+                let notified = (Location(op.object), Access::Read);
+                [notified, write(op.other)].into_iter().collect()
+            }
+            OpKind::Finish => [write(thread.index() as u32)].into_iter().collect(),
+            OpKind::Choose(_) | OpKind::Fence | OpKind::Yield => Footprint::new(),
+        }
     }
 
     /// The state before the first step: see

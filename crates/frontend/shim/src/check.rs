@@ -167,7 +167,7 @@ impl Check {
     }
 
     /// Skips equivalent executions with this partial-order reduction.
-    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|budgeted-sleep|cb-por|cb-por-states|dpor-fg`.
+    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|graphs|budgeted-sleep|cb-por|cb-por-states|dpor-fg`.
     pub fn reduce(self, reduction: Reduction) -> Check {
         Check { reduction: Some(reduction), ..self }
     }
@@ -280,7 +280,8 @@ impl Check {
     /// Rust and C++20 allows it for the orderings in the program; only load buffering is not
     /// explored. The bound then counts preemptions and such stale accesses together, and data races
     /// are determined by the happens-before relation of that execution. Partial-order reductions
-    /// are refused. `PREEMPT_MEMORY=weak|sc`.
+    /// are refused, except [`Reduction::Graphs`], which explores every execution graph once.
+    /// `PREEMPT_MEMORY=weak|sc`.
     ///
     /// ```
     /// use preempt::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -505,7 +506,7 @@ impl Check {
             // other thread can move.
             refuse_spinning: !matches!(
                 search.plan().reduction,
-                Reduction::None | Reduction::Optimal
+                Reduction::None | Reduction::Optimal | Reduction::Graphs
             ),
             since: identity::next_execution(),
             allow_uncontrolled: check.allow_uncontrolled,

@@ -13,8 +13,8 @@ use crate::runtime::arena::Escapes;
 use crate::runtime::blocks::Block;
 use crate::runtime::interrupt::Stuck;
 use crate::runtime::place::Place;
-use crate::runtime::restart::{Requirements, RestartReason};
-use crate::runtime::{Options, Runtime};
+use crate::runtime::restart::{Obstacle, Requirements, RestartReason};
+use crate::runtime::{Options, Runtime, site};
 use crate::stderr::end_process;
 use crate::system::Execution;
 use crate::watchdog::WatchedCheck;
@@ -250,6 +250,22 @@ impl<'f> Program for Closure<'f> {
                     .message()
                     .unwrap_or_else(|| "a thread blocks in code that is not controlled".to_owned());
                 return self.refuse(complaint);
+            }
+            RestartReason::NoGraphs(obstacle, verb, site) => {
+                let site = site::of(site);
+                let what = match obstacle {
+                    Obstacle::Operation => "",
+                    Obstacle::PlainWrite => {
+                        " on an atomic that was written through its only reference"
+                    }
+                    Obstacle::Loop => " in a loop that repeats without an effect",
+                };
+                return self.refuse(format!(
+                    "`Reduction::Graphs` does not handle `{verb}`{what}, at {}:{}; use \
+                     `Order::Icb`, which is also complete without a bound",
+                    site.file(),
+                    site.line()
+                ));
             }
             RestartReason::Fairness => {
                 let message = "there is a schedule after which every thread that can move spins, \

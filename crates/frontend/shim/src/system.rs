@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
 use preempt_replay::{Lookahead, Mode, Outcome, StartedStep, State, race};
+use preempt_system::memory::GraphStep;
 use preempt_system::{
     Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status, Swap,
     System, ThreadId, ThreadSet,
@@ -437,6 +438,10 @@ impl System for Execution<'_> {
                 .checked_sub(1)
                 .map_or_else(Fingerprint::default, |last| self.names[last]),
         )
+    }
+
+    fn graph_step(&mut self, thread: ThreadId) -> Result<GraphStep, RestartReason> {
+        self.describe_step(thread)
     }
 
     fn affects_all(&self) -> bool {

@@ -44,6 +44,7 @@ fn reductions() -> Vec<Option<Reduction>> {
         Reduction::Sleep,
         Reduction::Source,
         Reduction::Optimal,
+        Reduction::Graphs,
         Reduction::FlanaganGodefroid,
         Reduction::BudgetedSleep,
         Reduction::CbPor,

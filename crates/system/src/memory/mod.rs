@@ -39,6 +39,7 @@
 //! assert_eq!(values(Weak::default(), Acquire), [7]);
 //! ```
 
+mod graph_step;
 mod sc;
 mod seq_cst;
 mod weak;
@@ -51,6 +52,7 @@ use smallvec::SmallVec;
 use crate::sync_clocks::SyncClocks;
 use crate::thread::ThreadId;
 
+pub use graph_step::GraphStep;
 pub use sc::Sc;
 pub use weak::{EventId, Stored, Weak};
 

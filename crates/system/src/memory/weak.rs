@@ -291,6 +291,12 @@ impl Weak {
         self.step = step;
     }
 
+    /// The number of initial writes of a location: more than one if the program has written it
+    /// plainly after its creation.
+    pub fn initial_writes(&self, location: u32) -> u32 {
+        self.locations.get(location as usize).map_or(0, |state| state.initial)
+    }
+
     /// The number of events of `thread` so far.
     pub fn events(&self, thread: ThreadId) -> u32 {
         self.events.get(thread.index()).copied().unwrap_or(0)

@@ -3,7 +3,7 @@
 
 use preempt_explore::plan::property::{Property, Soundness};
 use preempt_explore::plan::strategies::{self, Class, Entry, STRATEGIES, Value};
-use preempt_explore::{Cache, Order, Plan, Points, Reduction, Refusal, oracle};
+use preempt_explore::{Cache, Order, Plan, Points, Reduction, Refusal, Subject, oracle};
 use preempt_machine::Machine;
 use preempt_system::FailureKind;
 
@@ -50,7 +50,8 @@ fn with_points(entry: &Entry, property: Property) -> Plan {
 
 #[test]
 fn every_cell_of_the_table_is_true() {
-    for entry in &STRATEGIES {
+    // Models are sequentially consistent. The others are compared with brute force over closures.
+    for entry in STRATEGIES.iter().filter(|entry| entry.searches(Subject::Model)) {
         for property in Property::ALL {
             let (name, plan) = (entry.name, with_points(entry, property));
             match entry.properties.of(property) {

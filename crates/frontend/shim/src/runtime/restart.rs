@@ -34,12 +34,26 @@ pub(crate) enum RestartReason {
     Races,
     /// All threads that can step spin, and the reduction cannot handle that. Refused.
     Fairness,
+    /// A search over execution graphs does not handle the operation of this name at this place.
+    /// Refused.
+    NoGraphs(Obstacle, &'static str, SiteId),
     /// Memory was found to outlive executions, which changes addresses.
     Addresses,
     /// The loop at this place ends by itself after this many rounds.
     Rounds(SiteId, usize),
     /// A thread blocks in code that is not controlled. Refused.
     Stuck,
+}
+
+/// What a search over execution graphs does not handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// A kind of operation.
+    Operation,
+    /// An access to an atomic that was written through an exclusive reference.
+    PlainWrite,
+    /// A loop that repeats without an effect.
+    Loop,
 }
 
 /// Records that the search has to start over. The running thread continues, so that the current run

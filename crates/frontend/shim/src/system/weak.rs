@@ -14,13 +14,13 @@
 //! those in which it reads old values for more rounds, which matter if the loop counts its rounds;
 //! the coverage names that assumption.
 
-use preempt_replay::{NO_OBJECT, Op, OpKind, StartedStep, race};
-use preempt_system::memory::{Memory, MemoryAccess};
-use preempt_system::{Access, Choice, Pending, Status, ThreadId, VectorClock};
+use preempt_replay::{EarlyWake, NO_OBJECT, Op, OpKind, StartedStep, race};
+use preempt_system::memory::{GraphStep, Memory, MemoryAccess};
+use preempt_system::{Access, Action, Choice, Footprint, Pending, Status, ThreadId, VectorClock};
 
 use super::{Execution, Phase};
 use crate::program::Assumption;
-use crate::runtime::restart::RestartReason;
+use crate::runtime::restart::{Obstacle, RestartReason};
 use crate::runtime::{Runtime, site};
 
 impl Execution<'_> {
@@ -41,10 +41,10 @@ impl Execution<'_> {
         else {
             return Ok(());
         };
-        if !op.is_atomic() || !matches!(pending.status, Status::Enabled | Status::Spinning) {
+        let Some((access, is_weak)) = access_of(runtime, thread, op) else { return Ok(()) };
+        if !matches!(pending.status, Status::Enabled | Status::Spinning) {
             return Ok(());
         }
-        let (access, is_weak) = access(runtime, thread, op);
         let done = runtime.recording.state().count(thread.index());
         let only_newest = runtime.recording.history(thread).spins_on_stale_values_after(done);
         if only_newest {
@@ -78,6 +78,48 @@ impl Execution<'_> {
         Ok(())
     }
 
+    /// The next step of a thread as a part of the execution graph. Refuses what a search over graphs
+    /// does not handle.
+    pub(super) fn describe_step(&mut self, thread: ThreadId) -> Result<GraphStep, RestartReason> {
+        if self.phase != Phase::Live {
+            self.catch_up()?;
+        }
+        let runtime = self.read();
+        let (Some(memory), Some(op)) = (&runtime.weak_memory, runtime.recording.next_op(thread))
+        else {
+            return Ok(GraphStep::Other(Footprint::new()));
+        };
+        let done = runtime.recording.state().count(thread.index());
+        let obstacle = if runtime.recording.history(thread).spins_after(done) {
+            Some(Obstacle::Loop)
+        } else if op.is_atomic() && memory.initial_writes(op.object) > 1 {
+            Some(Obstacle::PlainWrite)
+        } else {
+            obstacle(op.kind)
+        };
+        if let Some(obstacle) = obstacle {
+            return Err(RestartReason::NoGraphs(obstacle, op.verb, op.site));
+        }
+        let clocks = &runtime.races.clocks;
+        let reads = |order| {
+            memory.alternatives(clocks, thread, op.object, MemoryAccess::Load(order)).into_iter()
+        };
+        Ok(match access_of(runtime, thread, op) {
+            Some((MemoryAccess::Load(_), _)) => GraphStep::Load,
+            Some((MemoryAccess::Store(_), _)) => GraphStep::Store,
+            Some((MemoryAccess::Update(order), _)) => {
+                GraphStep::Update(reads(order).map(|back| (back, true)).collect())
+            }
+            Some((MemoryAccess::Exchange { expected, success, failure }, _)) => {
+                let writes = |back: u32| memory.stored(op.object, back).value == expected;
+                let succeeds = reads(success).filter(|&back| writes(back)).map(|back| (back, true));
+                let fails = reads(failure).filter(|&back| !writes(back)).map(|back| (back, false));
+                GraphStep::Update(succeeds.chain(fails).collect())
+            }
+            None => GraphStep::Other(runtime.recording.footprint(thread, op)),
+        })
+    }
+
     /// Records the name of the execution after its last step.
     pub(super) fn record_name(&mut self) -> Result<(), RestartReason> {
         if matches!(self.phase, Phase::Rewound | Phase::Adrift) {
@@ -97,10 +139,11 @@ impl Execution<'_> {
     }
 }
 
-/// The access of an operation on an atomic, and whether it may fail spuriously.
-fn access(runtime: &Runtime, thread: ThreadId, op: &Op) -> (MemoryAccess, bool) {
+/// The access of an operation on an atomic, and whether it may fail spuriously; `None` for another
+/// operation.
+fn access_of(runtime: &Runtime, thread: ThreadId, op: &Op) -> Option<(MemoryAccess, bool)> {
     let expected = runtime.threads[thread.index()].expected;
-    match op.kind {
+    Some(match op.kind {
         OpKind::Load(order) => (MemoryAccess::Load(order), false),
         OpKind::Store(order) => (MemoryAccess::Store(order), false),
         OpKind::Update(order) => (MemoryAccess::Update(order), false),
@@ -110,8 +153,26 @@ fn access(runtime: &Runtime, thread: ThreadId, op: &Op) -> (MemoryAccess, bool) 
         OpKind::WeakCompareExchange { success, failure } => {
             (MemoryAccess::Exchange { expected, success, failure }, true)
         }
-        _ => unreachable!("an operation on an atomic is one of these"),
-    }
+        _ => return None,
+    })
+}
+
+/// Why a search over execution graphs does not handle an operation.
+fn obstacle(kind: OpKind) -> Option<Obstacle> {
+    let is_handled = match kind {
+        OpKind::WeakCompareExchange { .. } | OpKind::Downgrade => false,
+        OpKind::Wait | OpKind::Wake { .. } => false,
+        OpKind::Park { early } => early == EarlyWake::Never,
+        OpKind::Object(action) => !matches!(
+            action,
+            Action::NotifyOne { .. } | Action::NotifyAll | Action::Arrive | Action::Leave
+        ),
+        OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
+        OpKind::CompareExchange { .. } | OpKind::Fence => true,
+        OpKind::Touch | OpKind::Peek | OpKind::Choose(_) => true,
+        OpKind::Yield | OpKind::Finish => true,
+    };
+    (!is_handled).then_some(Obstacle::Operation)
 }
 
 /// An operation that is not an access to an atomic: it synchronises, and is an event of the

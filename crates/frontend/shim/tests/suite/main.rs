@@ -12,6 +12,7 @@ mod findings;
 mod freed;
 mod futures;
 mod given_up;
+mod graphs;
 mod heap;
 mod kinds;
 mod loom_names;

@@ -16,7 +16,7 @@ use preempt_litmus::{Expected, Graph, Order as LitmusOrder, Program, axioms, exp
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-fn weak() -> Check {
+pub(crate) fn weak() -> Check {
     Check::new().memory(Memory::Weak).quiet().allow_uncontrolled()
 }
 
@@ -126,14 +126,14 @@ fn run(program: &Arc<Program>, outcomes: &StdMutex<BTreeSet<String>>) {
 }
 
 /// The outcome of a check of a litmus test, and the outcomes of its executions.
-fn explore(check: &Check, test: &Expected) -> (Outcome, BTreeSet<String>) {
+pub(crate) fn explore(check: &Check, test: &Expected) -> (Outcome, BTreeSet<String>) {
     let (program, outcomes) = (Arc::new(test.program.clone()), StdMutex::default());
     let outcome = check.run(|| run(&program, &outcomes));
     (outcome, outcomes.into_inner().unwrap())
 }
 
 /// The expected outcomes whose cheapest execution costs at most this, in which all threads end.
-fn within(test: &Expected, cost: u32) -> BTreeSet<String> {
+pub(crate) fn within(test: &Expected, cost: u32) -> BTreeSet<String> {
     let is_within = |outcome: &&preempt_litmus::Outcome| outcome.cost.0 + outcome.cost.1 <= cost;
     let all = test.outcomes.iter().filter(is_within).map(|outcome| outcome.text.clone());
     all.filter(|text| !text.contains("waits")).collect()
