@@ -37,7 +37,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use crate::block::{MAX_THREADS, Op};
 use crate::objects::CAPACITY;
-use crate::schedule::{Next, active, block, full, log_race, runtime};
+use crate::schedule::{active, block, full, log_race, runtime};
+use crate::spins::Step;
 use crate::sys;
 use crate::threads::me;
 
@@ -271,26 +272,26 @@ pub fn after_futex(waits: bool) {
 }
 
 /// An atomic operation on an object synchronises by its memory orders, numbered as C11 does.
-pub fn atomic(next: &Next, index: u32, (found, left, wrote): (u128, u128, bool)) {
+pub fn atomic(step: &Step, (found, left, wrote): (u128, u128, bool)) {
     if !is_on() {
         return;
     }
     const RELAXED: u32 = 0;
     const RELEASE: u32 = 3;
-    let (slot, size) = (me(), next.size);
+    let (slot, size, index) = (me(), step.size, step.objects[0]);
     if object(index).size != size || object(index).left != found {
         join_all(slot);
     }
-    let order = if wrote { next.value & 0xff } else { next.value >> 8 & 0xff };
+    let order = if wrote { step.orders & 0xff } else { step.orders >> 8 & 0xff };
     let (threads, published) = (clocks(slot), object(index));
     (published.left, published.size) = (left, size);
-    if next.op != Op::Store {
+    if step.op != Op::Store {
         let before = published.clock;
         let is_acquire = !matches!(order, RELAXED | RELEASE);
         join(if is_acquire { &mut threads.now } else { &mut threads.read }, &before);
     }
     if wrote {
-        if next.op == Op::Store {
+        if step.op == Op::Store {
             published.clock = ZERO;
         }
         join(&mut published.clock, if order >= RELEASE { &threads.now } else { &threads.fenced });

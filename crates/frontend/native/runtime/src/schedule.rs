@@ -190,10 +190,38 @@ fn log(event: Event) {
     if runtime.events >= MAX_EVENTS {
         full("the log of the execution is full");
     }
+    if runtime.events % AHEAD == 0 && runtime.events > 0 {
+        map_ahead(runtime.events);
+    }
     // SAFETY: the index is below the length, and the controller reads after the execution.
     unsafe { (*runtime.block).log[runtime.events] = event };
     runtime.events += 1;
     block().events.store(runtime.events as u32, Relaxed);
+}
+
+/// The events of a long execution for which the log is mapped at a time.
+const AHEAD: usize = 1 << 11;
+
+/// Maps the part of the log for the next events by one system call. A page fault for each page
+/// would cost more than everything else that a scheduling point does.
+#[cold]
+fn map_ahead(first: usize) {
+    const PAGE: usize = 4096;
+    const POPULATE_FOR_WRITING: usize = 23;
+    let log = unsafe_log();
+    let (start, end) = (log + first * size_of::<Event>(), MAX_EVENTS.min(first + AHEAD));
+    let end = log + end * size_of::<Event>();
+    let start = start.next_multiple_of(PAGE);
+    let arguments = [start, end.saturating_sub(start), POPULATE_FOR_WRITING, 0, 0, 0];
+    // An older kernel refuses, and the pages are mapped one by one.
+    // SAFETY: the log is mapped, and its contents stay as they are.
+    unsafe { sys::call(sys::MADVISE, arguments) };
+}
+
+/// The address of the log.
+fn unsafe_log() -> usize {
+    // SAFETY: the block is mapped.
+    unsafe { addr_of!((*runtime().block).log) as usize }
 }
 
 /// Logs that an object begins a life.
@@ -226,7 +254,7 @@ pub fn log_values(size: u8, found: u128, left: u128, wrote: bool) {
     if found != left {
         objects().get(step.objects[0]).change();
     }
-    crate::race::atomic(&step.next, step.objects[0], (found, left, wrote));
+    crate::race::atomic(step, (found, left, wrote));
     let (thread, value) = (me() as u8, u32::from(wrote));
     let (object, other) = (found as u64, left as u64);
     log(Event { record: Record::Values as u8, thread, value, object, other, ..EVENT });
@@ -369,8 +397,9 @@ pub fn announce(slot: usize, next: Next) {
         which.map_or(NO_OBJECT, |which| objects().index(which, address))
     };
     let used = [index(next.op.object_kind(), next.object), index(next.op.other_kind(), next.other)];
-    if let Some(step) = runtime().threads[slot].step.take() {
-        let round = spins::record(slot, &step);
+    if let Some(step) = &runtime().threads[slot].step {
+        let round = spins::record(slot, step);
+        runtime().threads[slot].step = None;
         if round > 0 {
             let (record, thread) = (Record::Spin as u8, slot as u8);
             log(Event { record, thread, value: round.into(), ..EVENT });
@@ -471,32 +500,32 @@ fn futex(address: u64) -> &'static mut Object {
     objects().at(ObjectKind::Futex, address, || 0)
 }
 
-/// The object and the action of an operation that is one action on one object.
-fn target(op: Op, address: u64, alternative: u32) -> (&'static mut Object, Action) {
-    let (which, action) = match op {
-        Op::Lock => (ObjectKind::Mutex, Action::Lock),
-        Op::TryLock | Op::TimedLock => (ObjectKind::Mutex, Action::TryLock),
-        Op::Unlock => (ObjectKind::Mutex, Action::Unlock),
-        Op::ReadLock => (ObjectKind::RwLock, Action::ReadLock),
-        Op::TryReadLock | Op::TimedReadLock => (ObjectKind::RwLock, Action::TryReadLock),
-        Op::ReadUnlock => (ObjectKind::RwLock, Action::ReadUnlock),
-        Op::WriteLock => (ObjectKind::RwLock, Action::WriteLock),
-        Op::TryWriteLock | Op::TimedWriteLock => (ObjectKind::RwLock, Action::TryWriteLock),
-        Op::WriteUnlock => (ObjectKind::RwLock, Action::WriteUnlock),
-        Op::NotifyOne => (ObjectKind::Condvar, Action::NotifyOne { nth: alternative }),
-        Op::NotifyAll => (ObjectKind::Condvar, Action::NotifyAll),
-        Op::Acquire => (ObjectKind::Semaphore, Action::Acquire),
-        Op::TryAcquire | Op::TimedAcquire => (ObjectKind::Semaphore, Action::TryAcquire),
-        Op::Release => (ObjectKind::Semaphore, Action::Release),
-        Op::Arrive => (ObjectKind::Barrier, Action::Arrive),
-        Op::Leave => (ObjectKind::Barrier, Action::Leave),
-        Op::EnterOnce => (ObjectKind::Once, Action::Lock),
-        Op::LeaveOnce => (ObjectKind::Once, Action::Unlock),
-        Op::FutexWakeOne => (ObjectKind::Futex, Action::NotifyOne { nth: alternative }),
-        Op::FutexWakeAll => (ObjectKind::Futex, Action::NotifyAll),
+/// The action of an operation that is one action on one object.
+#[inline(always)]
+fn action(op: Op, alternative: u32) -> Action {
+    match op {
+        Op::Lock => Action::Lock,
+        Op::TryLock | Op::TimedLock => Action::TryLock,
+        Op::Unlock => Action::Unlock,
+        Op::ReadLock => Action::ReadLock,
+        Op::TryReadLock | Op::TimedReadLock => Action::TryReadLock,
+        Op::ReadUnlock => Action::ReadUnlock,
+        Op::WriteLock => Action::WriteLock,
+        Op::TryWriteLock | Op::TimedWriteLock => Action::TryWriteLock,
+        Op::WriteUnlock => Action::WriteUnlock,
+        Op::NotifyOne => Action::NotifyOne { nth: alternative },
+        Op::NotifyAll => Action::NotifyAll,
+        Op::Acquire => Action::Acquire,
+        Op::TryAcquire | Op::TimedAcquire => Action::TryAcquire,
+        Op::Release => Action::Release,
+        Op::Arrive => Action::Arrive,
+        Op::Leave => Action::Leave,
+        Op::EnterOnce => Action::Lock,
+        Op::LeaveOnce => Action::Unlock,
+        Op::FutexWakeOne => Action::NotifyOne { nth: alternative },
+        Op::FutexWakeAll => Action::NotifyAll,
         _ => fault("the operation is not one action on one object"),
-    };
-    (objects().at(which, address, || 0), action)
+    }
 }
 
 impl Runtime {
@@ -599,8 +628,7 @@ impl Runtime {
             Op::NotifyOne => (0, condvar(object).ways(id, Action::NotifyOne { nth: 0 })),
             Op::FutexWakeOne => (0, futex(object).ways(id, Action::NotifyOne { nth: 0 })),
             Op::Lock | Op::ReadLock | Op::WriteLock | Op::Acquire | Op::Leave | Op::EnterOnce => {
-                let (object, action) = target(op, object, 0);
-                one_if(object.can(id, action))
+                one_if(objects().get(thread.objects[0]).can(id, action(op, 0)))
             }
             Op::TimedLock => one_if(mutex(object).can(id, Action::Lock)),
             Op::TimedReadLock => one_if(rwlock(object).can(id, Action::ReadLock)),
@@ -623,12 +651,14 @@ impl Runtime {
             self.floor = self.floor.max(deadline);
         }
         thread.time = thread.time.max(self.floor);
-        let mut step = Step::new(thread.next, alternative, thread.objects);
-        check_memory(&step.next);
+        let (object, objects) = (thread.next.object, thread.objects);
+        thread.step = Some(Step::new(&thread.next, alternative, objects));
+        check_memory(&thread.next);
         let reply = self.act_out(slot, alternative, timed_out);
-        step.learn(reply);
-        crate::race::synchronise(slot, step.next.op, step.next.object, step.objects);
-        self.threads[slot].step = Some(step);
+        if let Some(step) = &mut self.threads[slot].step {
+            step.learn(reply);
+        }
+        crate::race::synchronise(slot, op, object, objects);
         reply
     }
 
@@ -682,7 +712,8 @@ impl Runtime {
             Op::Load => self.touch(slot, ObjectKind::Atomic, object, Access::Read),
             _ if op.may_write() => self.touch(slot, ObjectKind::Atomic, object, Access::Write),
             _ => {
-                let (object, action) = target(op, object, alternative);
+                let action = action(op, alternative);
+                let object = objects().get(self.threads[slot].objects[0]);
                 let waiting = object.waiting();
                 // A misuse changes nothing. The controller performs the same action and reports it.
                 let reply = object.act(id, action).unwrap_or(0);

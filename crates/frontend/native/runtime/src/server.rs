@@ -145,6 +145,36 @@ extern "C" fn note_unwinder(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_
     0
 }
 
+/// Lets children inherit which pages of code are mapped. `fork` copies the page tables of a mapping
+/// only if a page of it was written; otherwise every child takes a page fault for each part of the
+/// code that it executes. So one byte of each code segment is written, with the value that it has.
+extern "C" fn share_code(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
+    const PAGE: usize = 4096;
+    const LOADED: u32 = 1;
+    const EXECUTABLE: u32 = 1;
+    const WRITABLE: u32 = 2;
+    const READ_EXECUTE: usize = 5;
+    const READ_WRITE_EXECUTE: usize = 7;
+    // SAFETY: the dynamic linker passes valid descriptions. No other thread runs, the segments are
+    // mapped, and what is written is what was read.
+    unsafe {
+        let loaded = &*loaded;
+        let headers = core::slice::from_raw_parts(loaded.headers, loaded.count.into());
+        for code in headers.iter().filter(|h| h.kind == LOADED && h.flags & EXECUTABLE != 0) {
+            let first = (loaded.base + code.address as usize) & !(PAGE - 1);
+            let end = loaded.base + (code.address + code.memory_size) as usize;
+            let len = end.next_multiple_of(PAGE) - first;
+            let protect = |how| sys::call(sys::MPROTECT, [first, len, how, 0, 0, 0]);
+            if code.flags & WRITABLE == 0 && protect(READ_WRITE_EXECUTE) == 0 {
+                let byte = first as *mut u8;
+                byte.write_volatile(byte.read_volatile());
+                protect(READ_EXECUTE);
+            }
+        }
+    }
+    0
+}
+
 /// Makes the entries of the executable, which comes first, scheduling points.
 extern "C" fn patch(executable: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker passes valid descriptions.
@@ -207,6 +237,8 @@ fn serve() {
     crate::real::prepare();
     catch_signals();
     prepare_main();
+    // SAFETY: the function only reads what it gets.
+    unsafe { dl_iterate_phdr(share_code, core::ptr::null_mut()) };
     // Last of all: from here on, what the process does without libc is taken for the program's.
     block.traps.store(u32::from(crate::trap::install()), Relaxed);
     if block.alone.load(Relaxed) != 0 {

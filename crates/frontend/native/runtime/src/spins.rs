@@ -104,7 +104,12 @@ impl Past {
 /// An operation that a thread has performed, while the code after it runs.
 #[derive(Clone, Copy)]
 pub struct Step {
-    pub next: Next,
+    pub op: OpKind,
+    pub pc: usize,
+    /// As in [`crate::block::Event`].
+    pub size: u8,
+    /// The memory orders of an atomic operation: see [`crate::block::orders`].
+    pub orders: u32,
     pub alternative: u32,
     /// The indices of its objects, or [`NO_OBJECT`].
     pub objects: [u32; 2],
@@ -118,16 +123,26 @@ pub struct Step {
 
 impl Step {
     /// A step whose operation has these objects.
-    pub fn new(next: Next, alternative: u32, objects: [u32; 2]) -> Step {
-        let before = versions(objects);
-        Step { next, alternative, objects, before, value: 0, progress: true, yields: false }
+    pub fn new(next: &Next, alternative: u32, objects: [u32; 2]) -> Step {
+        Step {
+            op: next.op,
+            pc: next.pc,
+            size: next.size,
+            orders: next.value,
+            alternative,
+            objects,
+            before: versions(objects),
+            value: 0,
+            progress: true,
+            yields: false,
+        }
     }
 
     /// Sets what the operation learned from the objects. Operations on atomics learn more.
     pub fn learn(&mut self, reply: i64) {
         self.value = reply as u64;
         let failed = reply == 0;
-        (self.progress, self.yields) = match self.next.op {
+        (self.progress, self.yields) = match self.op {
             OpKind::Yield => (false, true),
             OpKind::TryLock | OpKind::TryReadLock | OpKind::TryWriteLock => (!failed, false),
             OpKind::TryAcquire => (!failed, false),
@@ -155,24 +170,22 @@ fn versions(of: [u32; 2]) -> [u32; 2] {
 pub fn record(slot: usize, step: &Step) -> u16 {
     let past = past(slot);
     past.make_room(slot);
-    let (site, [object, other]) = (SiteId(step.next.pc), step.objects);
+    let (site, [object, other]) = (SiteId(step.pc), step.objects);
     let after = versions(step.objects);
     let version = |of: usize| Versions { before: step.before[of], after: after[of] };
-    let (kind, yielded) = (step.next.op as u8, step.yields.then_some(site));
+    let (kind, yielded) = (step.op as u8, step.yields.then_some(site));
     let at = past.count;
     let (ops, outcomes) = past.room(slot);
     ops[at] = Op { kind, object, other, site, yielded };
-    let last = Outcome {
-        alternative: step.alternative,
-        progress: step.progress,
-        value: step.value,
-        versions: [version(0), version(1)],
-    };
-    outcomes[at] = last;
+    // Field by field: a copy of the whole would wait for the stores of its parts.
+    let (before, rest) = outcomes.split_at_mut(at);
+    let last = &mut rest[0];
+    (last.alternative, last.progress, last.value) = (step.alternative, step.progress, step.value);
+    (last.versions[0], last.versions[1]) = (version(0), version(1));
     let round = match last.progress {
         true => 0,
         // No loop is known to end by itself, so the table is empty, and does not allocate.
-        false => spin::round(&ops[..=at], &outcomes[..at], &last, &LoopRounds::default()),
+        false => spin::round(&ops[..=at], before, last, &LoopRounds::default()),
     };
     (past.count, past.round) = (at + 1, round);
     round

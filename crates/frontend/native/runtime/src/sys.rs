@@ -19,6 +19,7 @@ pub const RT_SIGPROCMASK: usize = 14;
 pub const READV: usize = 19;
 pub const WRITEV: usize = 20;
 pub const SCHED_YIELD: usize = 24;
+pub const MADVISE: usize = 28;
 pub const DUP: usize = 32;
 pub const DUP2: usize = 33;
 pub const GETPID: usize = 39;
