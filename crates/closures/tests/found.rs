@@ -46,4 +46,6 @@ fn they_agree_now() {
         "a search that keeps going followed an execution beyond the step limit, forever",
         vec![vec![WaitFor(0, Wait::Allocating)]],
     );
+    let long = || Poll { atomic: 0, rounds: 130, counter: Counter::Stack };
+    agrees("the reference counted the steps of a thread in eight bits", vec![vec![long(), long()]]);
 }

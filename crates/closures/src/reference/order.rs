@@ -8,7 +8,7 @@ use super::MOST_THREADS;
 use crate::program::{ATOMICS, Ordering, PAIR};
 
 /// For each thread, the number of its steps or releases that are included.
-pub(super) type Clock = [u8; MOST_THREADS];
+pub(super) type Clock = [u16; MOST_THREADS];
 
 fn join(into: &mut Clock, from: Clock) {
     into.iter_mut().zip(from).for_each(|(into, from)| *into = (*into).max(from));
@@ -199,7 +199,7 @@ impl Order {
     /// Performs an access to a cell. Returns whether a conflicting access is not ordered before it.
     pub(super) fn access(&mut self, me: usize, cell: usize, access: Access) -> bool {
         let clock = self.threads[me];
-        let later = |(other, &time): (usize, &u8)| other != me && time > clock[other];
+        let later = |(other, &time): (usize, &u16)| other != me && time > clock[other];
         let unordered = |times: &Clock| times.iter().enumerate().any(later);
         let races = unordered(&self.writes[cell])
             || access == Access::Write && unordered(&self.reads[cell]);
