@@ -77,7 +77,7 @@ pub enum StateSearch {
     Bfs,
     /// Full search, depth first.
     Dfs,
-    /// Both.
+    /// Full search, breadth first and depth first, with the same counts.
     Full,
 }
 

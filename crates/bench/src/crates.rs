@@ -56,7 +56,7 @@ struct File {
     package: Vec<Package>,
 }
 
-/// What to run.
+/// The crates to explore, and the limits.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// Only the crates with these names; all if there are none.

@@ -1,4 +1,4 @@
-//! What exploring executables costs: processes per happens-before graph, CPU time of an execution
+//! The cost of exploring executables: processes per happens-before graph, CPU time of an execution
 //! compared with a bare `fork`, of a scheduling point and of a switch.
 //!
 //! Everything goes through `preempt run` and `cargo preempt test` in processes of their own. CPU
@@ -14,7 +14,7 @@ use crate::package;
 use crate::real::cargo_preempt;
 use crate::table::{Table, absent, grouped};
 
-/// What to measure.
+/// The limits of the measured searches.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The most preemptions of the searches whose processes are counted.
@@ -88,7 +88,7 @@ fn timed(command: &mut Command) -> Result<(String, f64)> {
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), children_seconds()? - before))
 }
 
-/// What a search of a program within a bound has needed.
+/// The cost of a search of a program within a bound.
 struct Needed {
     graphs: u64,
     processes: u64,

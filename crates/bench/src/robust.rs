@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use serde_json::Value;
 
-/// What to do.
+/// The number of kills, and their seed.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The binary `preempt` [default: the one beside this program].
     pub preempt: Option<PathBuf>,
-    /// How many controllers are killed.
+    /// The number of controllers to kill.
     pub controllers: u32,
-    /// How many children are killed.
+    /// The number of children to kill.
     pub children: u32,
     /// The seed of the moments.
     pub seed: u64,
@@ -30,7 +30,7 @@ const PROGRAM: &str = "reorder_plain";
 const OPTIONS: [&str; 8] =
     ["run", "--json", "--quiet", "--order", "icb", "--bound", "3", "--keep-going"];
 
-/// How long the kernel may take to end the processes of a controller that was killed.
+/// The time that the kernel may take to end the processes of a killed controller.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Kills controllers and children, and prints the results.

@@ -83,7 +83,7 @@ pub struct Check {
     pub model: ModelArgs,
     #[command(flatten)]
     pub search: SearchArgs<Models>,
-    /// Where threads may be switched
+    /// Scheduling points: where threads may be switched
     #[arg(long, value_enum, default_value_t = PointsArg::All, help_heading = "Search")]
     #[arg(hide_default_value = true)]
     pub points: PointsArg,
@@ -91,7 +91,7 @@ pub struct Check {
     /// --points sync
     #[arg(long, help_heading = "Search")]
     pub promote: bool,
-    /// How visited states are stored
+    /// Store of visited states
     #[arg(long, value_enum, default_value_t = StoreArg::Exact, help_heading = "Search")]
     #[arg(hide_default_value = true)]
     pub store: StoreArg,

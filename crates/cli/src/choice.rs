@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// What can be asked for without a reduction can be asked for with the one that is chosen.
+    /// Every plan that is accepted without a reduction is accepted with the chosen one.
     #[test]
     fn every_choice_is_allowed() {
         let models =

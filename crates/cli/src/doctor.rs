@@ -37,9 +37,9 @@ int main(void) { pthread_t t; pthread_create(&t, 0, add, 0); add(0); pthread_joi
 struct Row {
     what: &'static str,
     state: State,
-    /// What was found.
+    /// The result, for the user.
     found: String,
-    /// What to do about it, if something is to be done.
+    /// Advice, if there is something to do.
     advice: Option<String>,
 }
 
@@ -215,7 +215,7 @@ fn cargo() -> Row {
     }
 }
 
-/// What a search sees of a program that a compiler has built.
+/// The visibility of atomic operations in a program that a compiler has built.
 enum Built {
     /// The lost update was found.
     Visible,
@@ -301,7 +301,7 @@ fn c(compiler: &'static str, folder: &Folder) -> Row {
     limited(compiler, version, advice)
 }
 
-/// What a search sees of a program that was built.
+/// Whether a search finds the lost update of a program that was built.
 fn tried(built: io::Result<PathBuf>) -> Built {
     let found = built.map_err(|error| error.to_string());
     match found.and_then(|path| explore(Executable::find(&path, Vec::new())?)) {

@@ -39,7 +39,7 @@ use preempt_system::Verdict;
 use self::args::{Cli, ColorArg, Command};
 pub use self::cargo::cargo_preempt;
 
-/// How the process ends.
+/// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
     /// No error, search complete.
@@ -148,12 +148,12 @@ fn explain(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// What the output of a command is written in.
+/// The output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// Text, for people.
     Text,
-    /// One object, also if the command is not carried out.
+    /// One object, even if the command is refused.
     Json,
 }
 

@@ -16,7 +16,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// Between two lines that stay.
 const LINES: Duration = Duration::from_secs(10);
 
-/// Where the progress of a search is shown.
+/// The output of the progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Show {
     /// Nowhere.
@@ -38,9 +38,9 @@ pub struct Watcher {
 /// Whether the user wants to see progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Yes.
+    /// Show progress.
     Progress,
-    /// No.
+    /// Show nothing.
     Quiet,
 }
 

@@ -156,7 +156,7 @@ fn same_steps(recorded: &ScheduleFile, trace: &Trace) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What the schedule expects and the model does instead.
+/// The refusal of a schedule that differs from the model: the expected step, and the actual one.
 fn does_not_fit(recorded: &ScheduleFile, misfit: &Misfit) -> Refused {
     let expected = recorded.begins.iter().find(|(at, _)| *at == misfit.step);
     let expected = expected.map(|(_, then)| format!(" that was `{then}`,")).unwrap_or_default();

@@ -47,11 +47,11 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
     show(Native::new(executable), recorded, &showing)
 }
 
-/// What to show of a schedule.
+/// The presentation of a schedule.
 pub struct Showing<'s> {
     /// The name of the program.
     pub name: &'s str,
-    /// Which steps have lines of their own.
+    /// The steps that have their own lines.
     pub folding: Folding,
     /// Stop before this preemption.
     pub stop_at: Option<u32>,
@@ -61,7 +61,7 @@ pub struct Showing<'s> {
     pub debugger: Option<Debugger<'s>>,
 }
 
-/// Where gdb stops, and what it does there.
+/// The step at which gdb stops, and the commands that it executes there.
 pub struct Debugger<'s> {
     /// The number of the step, from 1; the last one unless given.
     pub step: Option<u32>,
@@ -126,7 +126,7 @@ fn replay(
     }
 }
 
-/// Where an execution differs from the one that was recorded, if it does.
+/// The first difference between an execution and the recorded one, if there is one.
 fn difference(recorded: &ScheduleFile, replayed: &Replayed) -> Option<String> {
     let trace = &replayed.trace;
     for (at, then) in recorded.begins.iter().filter(|(at, _)| *at < trace.steps.len()) {

@@ -83,7 +83,7 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// How the executions of an executable are explored and reported.
+/// The options for exploring and reporting the executions of an executable.
 pub type SearchArgs = search::SearchArgs<Executables>;
 
 /// The allocators.
@@ -355,7 +355,7 @@ fn tell_all(outcome: &mut Outcome, native: &Native) -> Result<Vec<Told>, Refused
     Ok(all)
 }
 
-/// The failure of a finding with all that is known about it: a search does not say which threads
+/// The failure of a finding with everything known about it: a search does not say which threads
 /// wait.
 fn described<'a>(replayed: &'a Replayed, found: &'a Failure) -> &'a Failure {
     let deadlock = |failure: &&Failure| failure.kind == FailureKind::Deadlock;

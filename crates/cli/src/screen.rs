@@ -1,4 +1,4 @@
-//! Where output goes: whether it is a terminal, how wide it is, whether it wants colours.
+//! The output streams: whether they are terminals, their width and colours.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -20,7 +20,7 @@ pub fn colour(when: ColorArg) {
     choice.write_global();
 }
 
-/// How output on stdout is laid out.
+/// The layout of output on stdout.
 pub fn layout() -> Layout {
     let stdout = io::stdout();
     let style = match AutoStream::choice(&stdout) {
@@ -35,7 +35,7 @@ pub fn layout() -> Layout {
     Layout { style, width, ..plain }
 }
 
-/// How diagnostics on stderr are written.
+/// The format of diagnostics on stderr.
 pub fn diagnostic_style() -> diagnostic::Style {
     match AutoStream::choice(&io::stderr()) {
         ColorChoice::Never => diagnostic::Style::Plain,

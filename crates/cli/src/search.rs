@@ -49,7 +49,7 @@ pub struct SearchArgs<S: Searched> {
     /// Explore executions with at most N preemptions
     #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Search")]
     pub bound: Option<u32>,
-    /// Which steps icb does not repeat [default: state; for executables hb]
+    /// Cache of icb: the steps that it does not repeat [default: state; for executables hb]
     #[arg(long, value_enum, help_heading = "Search")]
     pub cache: Option<CacheArg>,
     /// Number of random executions [default: 1000]

@@ -133,7 +133,7 @@ fn used(setting: Setting) -> &'static str {
     }
 }
 
-/// What a reduction needs or loses.
+/// The requirements and losses of a reduction.
 fn limits(entry: &Entry) -> String {
     use preempt_explore::plan::property::{Property, Soundness};
     let loses = |property| matches!(entry.properties.of(property), Soundness::Unsound(_));

@@ -169,7 +169,7 @@ pub enum Statement {
     Local,
     /// Gives the thread a thread-local value whose destructor increments atomic 0.
     LocalGuard,
-    /// `yield_now` outside of a loop.
+    /// `yield_now` outside a loop.
     YieldNow,
     /// Waits until an atomic is not 0.
     WaitFor(usize, Wait),

@@ -10,9 +10,9 @@
 //! | layer | contents |
 //! | --- | --- |
 //! | [`codec`] | values as bytes, for checkpoints |
-//! | [`plan`] | what a search is asked for, and what it counts: data without behaviour |
+//! | [`plan`] | what users request and what a search counts: data without behaviour |
 //! | `engine` | cursors over executions, stores, workers' counts, limits, checkpoints |
-//! | `order`, [`reduce`] | the strategies: the order of exploration, and the steps that are skipped |
+//! | `order`, [`reduce`] | the strategies: the order of exploration, and the skipped steps |
 //! | `driver` | from a plan to an outcome: validation, replay, shrinking, guarantees |
 //!
 //! This crate knows no front end: all it sees is a [`Model`](preempt_system::Model) or a

@@ -9,11 +9,11 @@ use crate::program::Program;
 pub struct Outcome {
     /// Registers and final values.
     pub text: String,
-    /// How many graphs have it.
+    /// The number of graphs that have it.
     pub graphs: usize,
     /// The preemptions and stale steps of its cheapest execution.
     pub cost: (u32, u32),
-    /// How many of the graphs have a data race.
+    /// The number of these graphs that have a data race.
     pub racy: usize,
 }
 

@@ -104,7 +104,7 @@ const UNUSED: usize = REGISTERS - 1;
 pub struct Program {
     /// The names of locations and mutexes.
     pub locations: Vec<String>,
-    /// Which of them are mutexes.
+    /// For each of them, whether it is a mutex.
     pub mutexes: Vec<bool>,
     /// The instructions of each thread.
     pub threads: Vec<Vec<Instruction>>,
@@ -301,7 +301,7 @@ pub enum Next {
     Unlock(usize),
 }
 
-/// How a read-modify-write changes a value.
+/// The change by a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Adds.

@@ -19,7 +19,7 @@ use crate::origin::Origin;
 use crate::trace::{NarratedStep, ThreadPosition, Trace};
 use crate::value_history::Recorder;
 
-/// What the thread numbers of a schedule mean.
+/// The meaning of the thread numbers of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
     /// Thread slots, as in the findings of a search.
@@ -120,8 +120,8 @@ impl Misfit {
     }
 }
 
-/// Executes `schedule` from the beginning, where `cursor` stands, as far as it can be executed.
-/// Afterwards the cursor is at the end.
+/// Executes `schedule` as far as possible from the beginning, where `cursor` must be. Afterwards
+/// the cursor is at the end.
 pub fn record<S: Narrate>(
     cursor: &mut Cursor<S>,
     schedule: &Schedule,

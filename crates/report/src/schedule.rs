@@ -51,7 +51,7 @@ pub struct ScheduleFile {
     pub schedule: Schedule,
 }
 
-/// How an execution ended when its schedule was recorded.
+/// The end of an execution when its schedule was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// It was not recorded.

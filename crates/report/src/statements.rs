@@ -3,7 +3,7 @@
 //!
 //! A test of real code takes dozens of steps in libraries: a lock is a few atomic operations, a
 //! spawned thread more of them. The reader knows the statement that causes them. Where a thread is
-//! interrupted inside of a library, the step before the interruption is shown too, because that is
+//! interrupted inside a library, the step before the interruption is shown too, because that is
 //! the place that matters.
 
 use preempt_system::{Narration, Nesting, Site};
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     /// `0 own:effect`, `1 called>place`, `0 -`: a step of thread 0 in its own code, of thread 1 in
-    /// a library, of thread 0 outside of all code of the program. `!` marks a preemption.
+    /// a library, of thread 0 outside all code of the program. `!` marks a preemption.
     fn steps(text: &str) -> Vec<NarratedStep> {
         let mut all: Vec<NarratedStep> = Vec::new();
         for word in text.split(", ") {

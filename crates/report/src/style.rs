@@ -41,7 +41,7 @@ pub(crate) fn paint(style: anstyle::Style, text: impl fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// How the failure above a trace is written.
+/// The format of the failure above a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headline {
     /// On as many lines as it needs.
@@ -59,7 +59,7 @@ pub enum FileNames {
     Shown,
 }
 
-/// Which steps of a trace have lines of their own.
+/// The steps of a trace that have their own lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folding {
     /// All, but for repetitions.
@@ -68,20 +68,20 @@ pub enum Folding {
     Statements,
 }
 
-/// How a report is laid out.
+/// The layout of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The colours.
     pub style: Style,
     /// The most characters on a line.
     pub width: usize,
-    /// How the failure above a trace is written.
+    /// The format of the failure above a trace.
     pub headline: Headline,
     /// The most steps of a trace that are shown, the last ones rather than the first ones.
     pub most_steps: usize,
     /// Whether a trace names its file, if all its positions are in one.
     pub files: FileNames,
-    /// Which steps have lines of their own.
+    /// The steps that have their own lines.
     pub folding: Folding,
 }
 

@@ -22,7 +22,7 @@ pub struct NarratedStep {
     pub narration: Narration,
     /// The operation in schedule files: see [`StepNarration`](preempt_system::StepNarration).
     pub label: String,
-    /// How the step relates to the program's own code.
+    /// The relation of the step to the program's own code.
     pub nesting: Nesting,
     /// The thread that could have continued but is interrupted by this step.
     pub preempts: Option<ThreadId>,
@@ -44,7 +44,7 @@ pub struct Trace {
     pub names: Vec<String>,
     /// The steps in their order.
     pub steps: Vec<NarratedStep>,
-    /// How many of the last steps the execution repeats forever; 0 if it is finite.
+    /// The number of last steps that the execution repeats forever; 0 if it is finite.
     pub cycle: usize,
     /// For each step, the steps that happen immediately before it.
     pub arrows: Vec<Vec<usize>>,

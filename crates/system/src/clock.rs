@@ -43,7 +43,7 @@ impl VectorClock {
         VectorClock::default()
     }
 
-    /// How many steps of `thread` are known.
+    /// The number of steps of `thread` that are included.
     #[inline]
     pub fn time(&self, thread: ThreadId) -> u32 {
         self.0.get(thread.index()).copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What a step touches, and when two steps are dependent.
+//! Footprints: the locations that a step accesses, and the dependence of steps.
 //!
 //! Two steps of different threads are *dependent* iff one of them writes a location that the other
 //! reads or writes. Everything that a step can observe or change is a location: a variable, an
@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location(pub u32);
 
-/// How a step touches a location.
+/// The kinds of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
     /// The step observes the location. Two reads commute.

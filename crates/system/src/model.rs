@@ -169,7 +169,7 @@ impl fmt::Display for NotStraight {
     }
 }
 
-/// What accesses to a location mean. The kind of a location never changes.
+/// The meaning of accesses to a location. The kind of a location never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LocationKind {
     /// Accesses order threads: an object, or a variable meant for lock-free use.

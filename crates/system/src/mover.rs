@@ -30,7 +30,7 @@
 //! Movers preserve failing steps. They do not by themselves preserve deadlocks: a thread that
 //! blocks in the middle of its transaction does not complete it.
 
-/// Which way an action commutes with the actions of other threads.
+/// The directions in which an action commutes with the actions of other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mover {
     /// It commutes to the left of every action of another thread that can come before it: a

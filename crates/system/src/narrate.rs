@@ -2,8 +2,8 @@
 //!
 //! A front end that implements [`Narrate`] for its [`System`] gets every report: the text trace,
 //! JSON, the HTML page, schedule files and tokens. A recorder moves the execution along a schedule
-//! and asks it, step by step, what it is doing. The execution answers about the point where it
-//! stands, so it may describe itself from packed states, from a log, or from a running process.
+//! and asks it, step by step, what it is doing. The execution answers about its current state, so
+//! it may describe itself from packed states, from a log, or from a running process.
 
 use crate::footprint::Location;
 use crate::program::System;
@@ -74,11 +74,11 @@ pub struct StepNarration {
     pub label: String,
     /// The shared variables and objects that the step used.
     pub uses: Vec<Use>,
-    /// How the step relates to the program's own code.
+    /// The relation of the step to the program's own code.
     pub nesting: Nesting,
 }
 
-/// How a step relates to the program's own code, as opposed to that of libraries.
+/// The relation of a step to the program's own code, as opposed to that of libraries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Nesting {
     /// It is a part of it.

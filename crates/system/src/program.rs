@@ -23,9 +23,9 @@ use crate::verdict::{Failure, Site};
 
 /// A program whose executions can be explored: it can be started, and started again.
 pub trait Program: Sync + Sized {
-    /// What a run can turn out to need before the program can be searched to the end, for example
-    /// larger states or more thread slots. A search starts small, and starts over with each need
-    /// that a run reports.
+    /// A need that a run reports before the program can be searched completely, for example larger
+    /// states or more thread slots. A search starts small, and starts over with each need that a
+    /// run reports.
     type Need: Copy + PartialEq + Debug + Send + Sync;
 
     /// An execution of this program.
@@ -46,7 +46,7 @@ pub trait Program: Sync + Sized {
     }
 }
 
-/// How a search proceeds when a run reports a new need.
+/// The reaction of a search to a new need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// The search starts over.
@@ -163,7 +163,7 @@ pub trait System {
         false
     }
 
-    /// What `thread` would do next in `state`.
+    /// The next step of `thread` in `state`.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Self::Need>;
 
     /// A state as words, for checkpoints; `None` if it cannot be serialised.

@@ -51,9 +51,9 @@ struct Variable<M> {
 pub struct Conflict<M> {
     /// The thread of the earlier access.
     pub thread: ThreadId,
-    /// What the earlier access was.
+    /// The kind of the earlier access.
     pub access: Access,
-    /// What was recorded with it.
+    /// The data that was recorded with it.
     pub about: M,
 }
 
@@ -61,7 +61,7 @@ pub struct Conflict<M> {
 /// position.
 #[derive(Clone, Debug)]
 pub struct RaceDetector<M> {
-    /// What synchronises with what.
+    /// The clocks of threads and synchronisation objects.
     pub clocks: SyncClocks,
     variables: Vec<Variable<M>>,
 }

@@ -76,7 +76,7 @@ impl Schedule {
         Schedule { steps: self.steps.iter().copied().map(step).collect(), cycle: self.cycle }
     }
 
-    /// How many times the running thread changes.
+    /// The number of context switches: changes of the running thread.
     pub fn switches(&self) -> usize {
         self.steps.windows(2).filter(|w| w[0].thread != w[1].thread).count()
     }

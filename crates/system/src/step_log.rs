@@ -23,7 +23,7 @@ pub enum ObjectAccess {
     Take(Location, Allocation),
 }
 
-/// Where an access takes place.
+/// The place of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The part of the name that is the same in every state. Records that change their names share

@@ -17,23 +17,24 @@ use std::sync::atomic::Ordering;
 use crate::clock::{Epoch, VectorClock};
 use crate::thread::ThreadId;
 
-/// What an object passes on to the threads that synchronise with it.
+/// The clocks that an object passes on to the threads that synchronise with it.
 #[derive(Clone, Debug, Default)]
 struct SyncClock {
-    /// What happened before its releases.
+    /// The join of the clocks of its releases.
     released: VectorClock,
-    /// What happened before its shared releases: only an exclusive acquisition comes after them.
+    /// The join of the clocks of its shared releases, after which only exclusive acquisitions are
+    /// ordered.
     shared: VectorClock,
 }
 
-/// What happens before the next operations of a thread.
+/// The clocks of a thread.
 #[derive(Clone, Debug, Default)]
 struct ThreadClocks {
     /// C(t).
     now: VectorClock,
-    /// What relaxed loads have read: an acquire fence takes it.
+    /// The join of the clocks that relaxed loads have read; an acquire fence acquires it.
     seen: VectorClock,
-    /// What the last release fence has published: relaxed stores pass it on.
+    /// The clock that the last release fence published; relaxed stores pass it on.
     fenced: VectorClock,
 }
 
@@ -65,7 +66,7 @@ impl SyncClocks {
         self.objects.clear();
     }
 
-    /// What happens before the next operation of `thread`; `None` if it has done nothing yet.
+    /// The clock of `thread`; `None` if it has done nothing yet.
     #[inline]
     pub fn now(&self, thread: ThreadId) -> Option<&VectorClock> {
         self.threads.get(thread.index()).map(|clocks| &clocks.now)
@@ -137,8 +138,8 @@ impl SyncClocks {
         self.object(object).shared.join(&clock);
     }
 
-    /// What `thread` has done, to be passed to [`SyncClocks::join`]. What it does from now on is
-    /// not included.
+    /// The clock of `thread`, to be passed to [`SyncClocks::join`]. Later operations of the thread
+    /// are not included.
     pub fn publish(&mut self, thread: ThreadId) -> VectorClock {
         let now = &mut self.thread(thread).now;
         let published = now.clone();
@@ -174,7 +175,7 @@ impl SyncClocks {
         self.object(object).released.join(&stored);
     }
 
-    /// What a store of `thread` passes on.
+    /// The clock that a store of `thread` passes on.
     pub(crate) fn stored(&mut self, thread: ThreadId, order: Ordering) -> VectorClock {
         if releases(order) { self.publish(thread) } else { self.thread(thread).fenced.clone() }
     }

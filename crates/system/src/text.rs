@@ -14,8 +14,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, best)| best)
 }
 
-/// How many insertions, deletions, replacements and exchanges of neighbours lead from `a` to `b`
-/// (optimal string alignment). The case of letters does not count.
+/// The edit distance of `a` and `b`: insertions, deletions, replacements and exchanges of
+/// neighbours (optimal string alignment). The case of letters does not count.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().map(|c| c.to_ascii_lowercase()).collect();
     let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();

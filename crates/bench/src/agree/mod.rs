@@ -84,7 +84,7 @@ fn agrees(outcome: &Outcome, expected: &oracle::Reachable) -> Result<()> {
     Ok(())
 }
 
-/// Which searches are compared.
+/// The searches to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
     /// Full searches over states.

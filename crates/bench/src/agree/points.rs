@@ -23,7 +23,7 @@ pub const MOST_EXECUTIONS: u64 = 1_000;
 /// The bounds within which searches are compared.
 const BOUNDS: [Option<u32>; 4] = [None, Some(0), Some(1), Some(2)];
 
-/// What was compared.
+/// The extent of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Programs.

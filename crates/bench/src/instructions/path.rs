@@ -38,7 +38,7 @@ pub enum HotPath {
 }
 
 impl HotPath {
-    /// All of them.
+    /// All hot paths, in the order of the table.
     pub const ALL: [HotPath; 8] = [
         HotPath::Step,
         HotPath::Switch,

@@ -24,7 +24,7 @@ struct Table {
 #[serde(deny_unknown_fields)]
 struct Rows {
     size: u32,
-    /// By bound, from 0.
+    /// The numbers of executions by bound, from 0.
     cb_dfs: Vec<u64>,
     #[serde(default)]
     misprints: Vec<Misprint>,

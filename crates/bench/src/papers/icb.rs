@@ -28,7 +28,7 @@ struct Figures {
 struct Queue {
     size: u32,
     locked: u32,
-    /// For each bound from 0 up to completeness.
+    /// The new traces of each bound, from 0 until the search is complete.
     #[serde(default)]
     new_traces: Vec<u64>,
 }

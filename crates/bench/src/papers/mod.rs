@@ -38,7 +38,7 @@ pub enum Paper {
     Icb,
 }
 
-/// All of them.
+/// All papers, in the order of the output.
 pub const PAPERS: [Paper; 5] =
     [Paper::Icb, Paper::CbPor, Paper::Cpc, Paper::Cartesian, Paper::Blocks];
 
@@ -95,10 +95,10 @@ impl Paper {
     }
 }
 
-/// What to print.
+/// The part of the papers to print, and how much to run.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// Where the published figures are.
+    /// The folder with the published figures.
     pub data: Data,
     /// The extent of the runs.
     pub extent: Extent,
@@ -111,7 +111,7 @@ pub struct Ask {
 pub enum Extent {
     /// Skips what takes more than a few seconds.
     Quick,
-    /// All.
+    /// Runs everything.
     #[default]
     Whole,
 }

@@ -1,4 +1,5 @@
-//! A table of a paper beside ours: every cell has the published figure, our figure, and a [`Mark`].
+//! A table of a paper next to ours: every cell has the published figure, our figure, and a
+//! [`Mark`].
 
 use std::fmt::Display;
 use std::iter::Sum;

@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds, in the order of the command's output.
     pub const ALL: [Kind; 4] = [Kind::Choices, Kind::Waits, Kind::Atomics, Kind::Failures];
 }
 

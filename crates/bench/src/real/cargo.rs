@@ -33,7 +33,7 @@ pub struct Explored {
 }
 
 impl Explored {
-    /// Which schedules were covered: all, those up to a number of preemptions, or a sample.
+    /// The covered schedules: all, those up to a number of preemptions, or a sample.
     pub fn covered(&self) -> String {
         match self.bound {
             _ if self.complete => "all".to_owned(),
@@ -43,7 +43,7 @@ impl Explored {
     }
 }
 
-/// Where the crates of a folder are built.
+/// The target directory for the crates of a folder.
 fn target(folder: &Path) -> PathBuf {
     let name: Vec<_> = folder.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/real");

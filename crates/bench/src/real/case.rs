@@ -18,9 +18,9 @@ pub struct Case {
     pub affected: String,
     /// A version without it.
     pub fixed: String,
-    /// Where it was published: an advisory, an issue, a changelog.
+    /// The publication: an advisory, an issue, a changelog.
     pub source: String,
-    /// How it shows.
+    /// Its effect.
     pub error: String,
     /// Options of the search, if the default does not find it.
     #[serde(default)]
@@ -34,10 +34,10 @@ pub struct Case {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expected {
-    /// It is.
+    /// A search finds the error.
     #[default]
     Found,
-    /// It is not: the error does not exist in sequentially consistent executions.
+    /// No search finds it: the error does not exist in sequentially consistent executions.
     OutOfReach,
 }
 

@@ -15,7 +15,7 @@ use self::cargo::{Explored, explore, stress};
 pub use self::case::{Case, Expected, cases};
 use crate::table::{Table, absent, grouped};
 
-/// What to run.
+/// The cases to explore, and the time limit.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// Only the cases with these names; all if there are none.
@@ -65,8 +65,8 @@ pub fn run(ask: &Ask) -> Result<bool> {
 struct Row {
     affected: Explored,
     fixed: Explored,
-    /// What the scenario did in a loop without Preempt, for as long as the search took: how often
-    /// it ran, and how it failed.
+    /// The results of the scenario in a loop without Preempt, for as long as the search took: how
+    /// often it ran, and how it failed.
     native: (Option<u64>, String),
 }
 

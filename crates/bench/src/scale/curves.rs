@@ -21,7 +21,7 @@ pub enum Dimension {
     Cores,
 }
 
-/// All of them.
+/// All dimensions.
 pub const DIMENSIONS: [Dimension; 5] =
     [Dimension::Threads, Dimension::Steps, Dimension::Bound, Dimension::States, Dimension::Cores];
 
@@ -57,7 +57,7 @@ pub enum Subject {
     },
     /// Dining philosophers, which deadlock.
     Philosophers {
-        /// How many, each a thread.
+        /// The number of philosophers, each a thread.
         threads: u32,
     },
     /// Threads that put messages into a table and never meet.
@@ -67,7 +67,7 @@ pub enum Subject {
     },
     /// The work-stealing queue with a lock that blocks: two threads.
     Queue {
-        /// How many elements are pushed and popped.
+        /// The number of elements that are pushed and popped.
         rounds: u32,
     },
 }
@@ -97,7 +97,7 @@ impl Subject {
         }
     }
 
-    /// How many states it has, where a formula says so.
+    /// The number of states, if there is a formula for it.
     pub fn states(self) -> Option<u64> {
         match self {
             Subject::Grid { threads, rounds } => Some(u64::from(rounds + 1).pow(threads)),
@@ -128,7 +128,7 @@ pub struct Point {
     /// Its coordinate in its dimension. For [`Dimension::States`] only the order of points: the
     /// coordinate is counted.
     pub x: u32,
-    /// What is searched.
+    /// The searched program.
     pub subject: Subject,
     /// How.
     pub search: Search,
@@ -152,9 +152,9 @@ impl fmt::Display for Point {
 /// Searches that differ in one parameter.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What they have in common.
+    /// A description of the common parameters.
     pub name: String,
-    /// From small to large.
+    /// The searches, from small to large.
     pub points: Vec<Point>,
 }
 

@@ -14,7 +14,7 @@ const LEAST_SECONDS: f64 = 0.02;
 /// Less memory is mostly that of the program itself.
 const LEAST_BYTES: f64 = 10e6;
 
-/// What the columns are.
+/// The meaning of the columns.
 pub const LEGEND: &str = "\
 seconds: CPU time with the start of the process; elapsed: with all that the machine did besides; MB, B/state: peak memory of the process
 icb's states are distinct happens-before graphs

@@ -37,14 +37,14 @@ impl Tool {
     }
 }
 
-/// Which suites and tests to run, and the limits of each test.
+/// The suites and tests to run, and the limits of each test.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The crates; all that are listed if empty.
     pub crates: Vec<String>,
     /// Only tests whose names contain this.
     pub test: Option<String>,
-    /// For each test.
+    /// The limits of each test.
     pub limits: Limits,
 }
 

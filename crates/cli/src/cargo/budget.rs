@@ -1,4 +1,4 @@
-//! How much each test may cost, so that one test cannot use up what is meant for all.
+//! The budget of each test, so that one test cannot use up the time of all.
 //!
 //! `--executions` and `--test-time` limit each test. `--time` limits all of them together: a test
 //! may use an equal share of what is left for it and the tests after it, so tests that end early
@@ -12,12 +12,12 @@ use preempt_explore::Limits;
 /// that the outcome is the same everywhere.
 const EXECUTIONS: u64 = 10_000;
 
-/// What the tests may cost.
+/// The budget of all tests.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     /// The limits of one test, without a time for all.
     each: Limits,
-    /// When all tests have to be explored.
+    /// The deadline for all tests.
     end: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What cargo builds: the executables of a crate, instrumented, in a target directory of their own.
+//! Builds the instrumented executables of a crate with cargo, in a separate target directory.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -13,7 +13,7 @@ use preempt_native::Level;
 use super::instrument::Instrumentation;
 use crate::{Refused, input};
 
-/// What is built. The same options as those of cargo.
+/// Options that select what is built, with the names and meanings of cargo's.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Build, as for cargo")]
 pub(super) struct BuildArgs {
@@ -111,7 +111,7 @@ impl BuildArgs {
         words
     }
 
-    /// What is to be visible.
+    /// The accesses to be made visible.
     fn level(&self) -> Level {
         if self.races { Level::Memory } else { Level::Atomics }
     }
@@ -162,7 +162,7 @@ fn repeated(lists: &[(&str, &Vec<String>)]) -> Vec<OsString> {
     lists.iter().flat_map(words).collect()
 }
 
-/// What to build.
+/// The executables to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// The executables with tests.
@@ -185,12 +185,12 @@ pub(super) struct Built {
     is_only_package: bool,
     /// The folder of the package: the working directory of its tests.
     pub(super) folder: PathBuf,
-    /// What cargo sets in the environment of the tests of a package.
+    /// The environment variables that cargo sets for the tests of the package.
     pub(super) environment: Vec<(OsString, OsString)>,
 }
 
 impl Built {
-    /// What it is, as cargo says it.
+    /// Its description, in cargo's words.
     pub(super) fn title(&self) -> String {
         match &self.kind[..] {
             "lib" => format!("{}, library", self.package),
@@ -259,7 +259,7 @@ impl Built {
     }
 }
 
-/// What `cargo metadata` says about the workspace.
+/// The workspace, as `cargo metadata` describes it.
 struct Metadata {
     /// The target directory of the workspace.
     target: PathBuf,

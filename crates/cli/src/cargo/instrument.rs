@@ -31,7 +31,7 @@ const FLAGS: &str = "PREEMPT_RUSTC_FLAGS";
 /// The variable with the user's own wrapper.
 const INNER_WRAPPER: &str = "PREEMPT_RUSTC_WRAPPER";
 
-/// As in `CARGO_ENCODED_RUSTFLAGS`.
+/// The separator of flags, as in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: char = '\x1f';
 
 /// An instrumented build.

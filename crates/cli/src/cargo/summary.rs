@@ -30,12 +30,12 @@ pub(super) enum Row {
     NotRun,
 }
 
-/// Which schedules were covered.
+/// The covered schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Covered {
     /// The test has no threads, and so one schedule.
     NoThreads,
-    /// All.
+    /// All schedules.
     All,
     /// Those with at most this many preemptions.
     Bound(u32),
@@ -75,7 +75,7 @@ impl Row {
         }
     }
 
-    /// What is printed below the row.
+    /// The text below the row.
     fn note(&self) -> Option<&str> {
         match self {
             Row::Refused(why) => Some(why.strip_prefix("error: ").unwrap_or(why).trim_end()),
@@ -121,7 +121,7 @@ impl Row {
     }
 }
 
-/// Where the summary goes.
+/// The format of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A table, a line for each test as soon as it has ended.
@@ -145,8 +145,8 @@ pub(super) struct Summary {
     races: bool,
 }
 
-/// What the verdict of a test that passes relies on, whatever was covered: the report of a single
-/// program says the same (`preempt_native::Level`).
+/// The assumptions of a passing test, whatever was covered: the report of a single program says the
+/// same (`preempt_native::Level`).
 const PASSES_ASSUME: &str = "\
 a test that passes was explored under sequential consistency, assuming that there are no data races
 and that precompiled code of std is not disturbed between its beginning and its futex calls
@@ -270,7 +270,7 @@ impl Summary {
         screen::print(&format!("{text}\n{}\n{assumption}", self.counts()))
     }
 
-    /// How many tests ended how, in one sentence.
+    /// The number of tests with each verdict, in one sentence.
     fn counts(&self) -> String {
         let count = |word: &dyn Fn(&Row) -> bool| {
             self.rows.iter().filter(|(.., row)| word(row)).count() as u64

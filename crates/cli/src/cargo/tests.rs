@@ -25,15 +25,15 @@ pub(super) struct Selection {
     ignored: Ignored,
 }
 
-/// Which tests are selected by their attribute `#[ignore]`.
+/// The selection of tests by their attribute `#[ignore]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Ignored {
-    /// Those without it.
+    /// Tests without the attribute.
     #[default]
     No,
-    /// Those with it.
+    /// Tests with the attribute.
     Only,
-    /// All.
+    /// All tests.
     Included,
 }
 
@@ -143,7 +143,7 @@ pub(super) fn arguments(name: &str) -> Vec<OsString> {
         .to_vec()
 }
 
-/// What runs the tests of an executable. A harness that is not libtest may run a test in the main
+/// The test harness of an executable. A harness that is not libtest may run a test in the main
 /// thread, so that the main thread is part of the test.
 pub(super) fn harness(built: &Built) -> Harness {
     // The function by which every test executable enters libtest, in both manglings.

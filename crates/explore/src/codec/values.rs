@@ -248,7 +248,7 @@ save_fields!(Failure { kind, message, site });
 save_fields!(Shrunk { steps, preemptions, executions, fewest });
 save_fields!(Finding { failure, schedule, preemptions, shrunk });
 
-/// Shared values: what is inside of an atomic or a lock, by value and in place. All workers have
+/// Shared values: what is inside an atomic or a lock, by value and in place. All workers have
 /// paused when they are written and read, so the order of memory accesses does not matter.
 macro_rules! save_shared {
     ([$($generics:tt)*] $type:ty, |$shared:ident| $get:expr, |$value:ident| $set:expr) => {

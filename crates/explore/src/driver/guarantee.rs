@@ -144,7 +144,7 @@ fn within(outcome: &Outcome, bound: &BoundCoverage) -> String {
     }
 }
 
-/// What a bound counts.
+/// The unit of a bound.
 fn cost(outcome: &Outcome, count: u64) -> String {
     let preemptions = counted(count, "preemption");
     match (outcome.memory, count) {
@@ -158,7 +158,7 @@ fn other(outcome: &Outcome) -> &'static str {
     if outcome.findings.is_empty() { "" } else { "other " }
 }
 
-/// In which bound the search was stopped.
+/// The bound in which the search was stopped.
 fn inside(outcome: &Outcome) -> String {
     match (outcome.strategy.executions(), outcome.bounds.last()) {
         (Some(ExecutionSearch::Icb { .. }), Some(bound)) => {
@@ -172,7 +172,7 @@ fn inside(outcome: &Outcome) -> String {
     }
 }
 
-/// What was covered before the search was stopped.
+/// The coverage before the search was stopped.
 fn before(outcome: &Outcome) -> String {
     match (outcome.strategy.executions(), outcome.bounds.last()) {
         (Some(ExecutionSearch::Icb { .. }), Some(bound)) => {

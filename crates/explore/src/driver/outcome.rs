@@ -18,10 +18,10 @@ pub struct Outcome {
     /// The kind of the first finding, or whether the search was complete.
     pub verdict: Verdict,
     /// Whether every reachable state was expanded (up to [`Omission::Collision`], never with
-    /// [`Omission::Bits`]), or every execution was covered, or all that a reduction has to visit
-    /// for the same verdict.
+    /// [`Omission::Bits`]), or every execution was covered, or everything that a reduction has to
+    /// visit for the same verdict.
     pub complete: bool,
-    /// What was visited.
+    /// The coverage.
     pub coverage: Coverage,
     /// The failures, each with a schedule that was replayed. In breadth-first order the shortest
     /// come first, and each schedule is a shortest one.
@@ -33,18 +33,18 @@ pub struct Outcome {
     /// Whether it ended there in the middle of an execution, which [`Outcome::tally`] does not
     /// count.
     pub unfinished: bool,
-    /// How long one worker searched again after several had found something, so that the finding is
-    /// the same for any number of workers. Included in [`Outcome::elapsed`].
+    /// The time for which one worker searched again after several had found something, so that the
+    /// finding is the same for any number of workers. Included in [`Outcome::elapsed`].
     pub rerun: Option<Duration>,
-    /// What a search over executions has counted.
+    /// The counts of a search over executions.
     pub tally: Option<Tally>,
-    /// What was covered within each bound, in ascending order; empty for strategies without bounds.
+    /// The coverage of each bound, in ascending order; empty for strategies without bounds.
     pub bounds: Vec<BoundCoverage>,
-    /// How coverage grew, if the plan has a [sampling](crate::Plan::sampling).
+    /// The growth of coverage, if the plan has a [sampling](crate::Plan::sampling).
     pub growth: Option<Growth>,
-    /// Which states the store may have missed.
+    /// The states that the store may have missed.
     pub omission: Omission,
-    /// What the search explored, and how.
+    /// The strategy that was run.
     pub strategy: Strategy,
     /// The memory model of the executions.
     pub memory: MemoryModel,
@@ -61,12 +61,12 @@ pub struct Outcome {
     pub promoted: Vec<String>,
     /// Assumptions that were not proved, each as the end of a sentence that begins with "assuming".
     pub assumptions: Vec<String>,
-    /// How often the search restarted because the model's states were too small.
+    /// The number of restarts because the model's states were too small.
     pub restarts: u32,
 }
 
 impl Outcome {
-    /// What was covered and what that proves, in one sentence.
+    /// The coverage and what it proves, in one sentence.
     pub fn guarantee(&self) -> String {
         let text = match &self.tally {
             Some(tally) => guarantee::of_executions(self, tally),

@@ -38,7 +38,7 @@ pub struct Misfit {
     pub preemptions: u32,
 }
 
-/// Executes `schedule` from the beginning, where `cursor` stands.
+/// Executes `schedule` from the beginning; `cursor` is there.
 pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<End, Misfit> {
     let mut failed = cursor.system().failure().cloned().map(Box::new);
     for (step, &choice) in schedule.steps().iter().enumerate() {
@@ -53,8 +53,7 @@ pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<End,
     Ok(End { failures, preemptions: cursor.preemptions().count(), cycle })
 }
 
-/// The failures that show at the end of an execution, where `cursor` stands; `failed` is that of
-/// its last step.
+/// The failures at the end of the execution of `cursor`; `failed` is that of its last step.
 pub fn failures_at_end<S: System>(
     cursor: &mut Cursor<S>,
     failed: Option<Box<Failure>>,
@@ -72,7 +71,7 @@ pub fn failures_at_end<S: System>(
     failures
 }
 
-/// How many of the last steps a livelock can repeat forever.
+/// The number of last steps that a livelock can repeat forever.
 ///
 /// The steps since an earlier point form a cycle if the system is in the same state there and here:
 /// then they can be taken again, and lead here again. The cycle is fair, and so a livelock, if

@@ -85,7 +85,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
 /// A validated search: what [`Plan::build`] returns.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// What was asked for.
+    /// The plan, as requested.
     asked: Plan,
     plan: ResolvedPlan,
     /// The time of the searches before this one.
@@ -138,12 +138,12 @@ impl Search {
         }
     }
 
-    /// What was asked for.
+    /// The plan, as requested.
     pub fn plan(&self) -> &Plan {
         &self.asked
     }
 
-    /// What it explores, and how.
+    /// The strategy of this search.
     pub fn strategy(&self) -> Strategy {
         self.plan.strategy
     }

@@ -1,4 +1,4 @@
-//! Which steps were taken before from the same state, and with how many preemptions.
+//! The cache of steps: which were taken from the same state, and with how many preemptions.
 //!
 //! A step from a state is covered if it was taken with no more preemptions than now. Comparing the
 //! numbers of preemptions is what makes a table sound under a bound: a plain set of visited states,

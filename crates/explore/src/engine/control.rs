@@ -1,4 +1,4 @@
-//! What the workers of a search share beside the store: when to stop, when to pause, and progress.
+//! The shared control of a search's workers: when to stop, when to pause, and progress.
 //!
 //! Counters are atomics with relaxed ordering: they are only summed and compared with limits. A
 //! limit may therefore be passed by what the workers do between two polls.

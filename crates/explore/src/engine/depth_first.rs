@@ -14,7 +14,7 @@ pub(crate) type Next<T, N> = Result<Option<(Choice, T)>, Stop<N>>;
 
 /// A depth-first search that `at` follows and `V` observes.
 pub(crate) trait DepthFirst<S: System, F: Follow<S>, V: Visitor<S>> {
-    /// What the search knows about a step before it is taken.
+    /// The data of a step before it is taken.
     type Step;
 
     /// Goes back to where the next step is to be taken, and returns that step.

@@ -96,7 +96,7 @@ impl Estimate {
     }
 }
 
-/// What is known about a part of a search before it starts.
+/// A part of a search, as far as it is known before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Round {
     /// Nothing is known.

@@ -105,9 +105,9 @@ pub enum Cut {
 pub enum Stop<N = Capacity> {
     /// The visitor has seen enough, or another worker has stopped the search.
     Enough,
-    /// At a limit.
+    /// A limit was reached.
     Limit(Limit),
-    /// At a finding, and the plan asks for one.
+    /// There is a finding, and the plan stops at the first.
     Finding,
     /// The result of several workers would depend on their speed: one worker has to search again.
     Rerun,
@@ -121,8 +121,8 @@ impl<N> From<N> for Stop<N> {
     }
 }
 
-/// Something that takes the steps of an execution: a cursor, alone or with what a strategy records
-/// beside it.
+/// Something that takes the steps of an execution: a cursor, alone or with data that a strategy
+/// records in addition.
 pub(crate) trait Follow<S: System> {
     fn cursor(&mut self) -> &mut Cursor<S>;
 

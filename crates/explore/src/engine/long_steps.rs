@@ -32,7 +32,7 @@ pub(crate) fn is_due() -> bool {
     TAKEN.get() >= DUE
 }
 
-/// This OS thread polls.
+/// Resets the count of this OS thread, which polls now.
 pub(crate) fn polled() {
     TAKEN.set(0);
 }

@@ -94,7 +94,7 @@ pub fn map_large_blocks() {
     }
 }
 
-/// When to measure again.
+/// Schedules the measurements.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     /// The earliest time of the next measurement, in nanoseconds since the search began.

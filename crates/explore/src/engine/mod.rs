@@ -1,4 +1,4 @@
-//! What every strategy is made of: models as programs, cursors over executions, stores, counts,
+//! The parts of every strategy: models as programs, cursors over executions, stores, counts,
 //! limits, checkpoints.
 
 pub(crate) mod cache;

@@ -61,7 +61,7 @@ mod with_feature {
         SEEDED.get() == Some(error)
     }
 
-    /// What is wrong.
+    /// The seeded errors.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Mutant {
         /// Blocks: `INTERLEAVE_REC`, line 8, as printed: the heads of all lists are removed, not
@@ -106,7 +106,7 @@ mod with_feature {
         /// cb-por: in a cut of the execution, a thread without a later action there counts as not
         /// enabled.
         PendingIgnored,
-        /// cb-por: every switch of threads counts, also away from a thread that cannot continue.
+        /// cb-por: every switch of threads counts, even away from a thread that cannot continue.
         EverySwitchCounts,
         /// cb-por: Mark goes back over steps beyond the bound.
         MarkBeyondBound,

@@ -14,9 +14,9 @@
 //!
 //! **Deviations.** 1. No start event for a thread: it would only add a point at which nothing can
 //! happen. 2. A race needs at least one write; the printed definition reports threads that only
-//! read. 3. A step that may wait or choose begins a step of its own, also where it touches plain
-//! variables only (`await` on a plain variable). 4. So does every access to a plain variable that
-//! some thread may wait for: in the paper no thread is ever blocked on a data variable.
+//! read. 3. A step that may wait or choose begins a new step, even if it touches only plain
+//! variables (`await` on a plain variable). 4. So does every access to a plain variable that some
+//! thread may wait for: in the paper no thread is ever blocked on a data variable.
 //!
 //! **Why it is sound.** Call the fine steps of a coarse step after its first one *merged* steps.
 //! Where a coarse step ends is a function of the thread's own place in its code
@@ -48,7 +48,7 @@
 //! what others had written, and a step that ended early did not have in its footprint what had
 //! ended it: claim 1 did not hold. Reductions treated steps as independent that changed each
 //! other's extent, lost the other order with its race or error, or found that a step they had seen
-//! was not possible any more. Even brute force lost errors: `y = 1; y = 0` beside
+//! was not possible any more. Even brute force lost errors: `y = 1; y = 0` in parallel with
 //! `await y == 1; assert false` was one step, which ends the wait for a moment that no thread
 //! observes, and a wait that never ends is not an access that could race. And
 //! `atomic { assert y == 0 && x == 1; }` with plain `y` and atomic `x` was data or synchronisation
@@ -171,7 +171,7 @@ impl<M: Model> SyncPoints<M> {
         &self.promoted
     }
 
-    /// The steps of the fine model that a schedule of the coarse one stands for.
+    /// The steps of the fine model that a schedule of the coarse one consists of.
     pub fn refine(&self, schedule: &Schedule) -> Schedule {
         let mut stepper = self.stepper();
         let mut state = vec![0; self.shape().words];

@@ -51,7 +51,7 @@ pub(crate) struct Queue<Q> {
     state: Mutex<State<Q>>,
     changed: Condvar,
     /// Idle workers for which there is no item. Workers read it after every step, so it is a copy
-    /// outside of the lock; a stale value only delays or wastes a gift.
+    /// outside the lock; a stale value only delays or wastes a gift.
     wanted: AtomicUsize,
 }
 

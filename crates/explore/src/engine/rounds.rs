@@ -24,10 +24,10 @@ pub(crate) trait Rounds<S: System>: Sync + 'static {
     /// A round. A checkpoint contains the current one.
     type Round: Save + Sync;
 
-    /// What a worker keeps of the steps beyond the bound of a round.
+    /// The data that a worker keeps of the steps beyond the bound of a round.
     type Kept: Save + Send + Default;
 
-    /// What a worker does with these steps.
+    /// The handler of these steps.
     type OverBound<'r>: OverBound<S, Kept = Self::Kept>;
 
     /// The first round.

@@ -55,7 +55,7 @@ pub(crate) struct ExecutionStats<'a, N> {
     unfinished: bool,
 }
 
-/// What a checkpoint keeps of a worker's statistics.
+/// The part of a worker's statistics that a checkpoint contains.
 struct Counts {
     /// Counters that need no set; [`ExecutionStats::tally`] adds the others.
     tally: Tally,
@@ -90,7 +90,7 @@ save_fields!(Counts {
     unreported,
 });
 
-/// What the control and the other workers know of this worker.
+/// The values that this worker has reported to the control and the other workers.
 #[derive(Clone, Copy, Default)]
 struct Reported {
     /// Bytes of the strategy's tables.

@@ -29,13 +29,13 @@ use crate::engine::queue::Queue;
 use crate::engine::stats::ExecutionStats;
 use crate::engine::weights::WeightTracker;
 
-/// What happens to the steps that the bound forbids. Depth-first search discards them; iterative
-/// context bounding keeps them for the next bound.
+/// Handles the steps that the bound forbids. Depth-first search discards them; iterative context
+/// bounding keeps them for the next bound.
 pub(crate) trait OverBound<S: System> {
     /// The part that a checkpoint keeps.
     type Kept: Save + Send + Default;
 
-    /// `choice`, whose name is `step`, would be one preemption too many where the cursor stands.
+    /// `choice`, whose name is `step`, would be one preemption too many at the cursor.
     fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
 
     /// The cursor has gone back to where the execution had `len` steps.
@@ -44,7 +44,7 @@ pub(crate) trait OverBound<S: System> {
     /// The number of waiting steps, and their bytes.
     fn holds(&self) -> (usize, usize);
 
-    /// How many of them wait for the next bound.
+    /// The number of these steps that wait for the next bound.
     fn deferred(&self) -> usize {
         0
     }
@@ -107,12 +107,12 @@ save_fields!(Open { len, choice });
 /// A worker between two steps, and when it is done.
 #[derive(Default)]
 pub(crate) struct PausedWorker<T> {
-    /// The execution in which it stands.
+    /// The steps of its current execution.
     steps: Vec<Choice>,
     open: Vec<Open>,
     /// Items that it has taken but not started.
     pub(crate) items: Range<usize>,
-    /// What it keeps of the steps beyond the bound.
+    /// The data that it keeps of the steps beyond the bound.
     pub(crate) over_bound: T,
     /// Whether an execution was cut at the greatest number of steps.
     pub(crate) cut: bool,
@@ -230,7 +230,7 @@ impl<'t, B> Tree<'t, B> {
         }
     }
 
-    /// Opens all steps where the cursor stands, which is the root of the tree.
+    /// Opens all steps at the cursor, which is at the root of the tree.
     pub(crate) fn open_all<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,
@@ -302,7 +302,7 @@ impl<'t, B> Tree<'t, B> {
         }
     }
 
-    /// Opens the steps from where the cursor stands, if there are any.
+    /// Opens the steps at the cursor, if there are any.
     fn enter<S: System>(
         &mut self,
         cursor: &mut Cursor<S>,

@@ -33,8 +33,8 @@ use crate::plan::coverage::{Coverage, Limit};
 /// Levels with fewer states are not worth waking the helpers.
 const SHARED: u64 = 4 * CHUNK as u64;
 
-/// What a search records of its path. States of a level are numbered in the order in which they
-/// were found.
+/// Records the path of a search. States of a level are numbered in the order in which they were
+/// found.
 pub(crate) trait Trail {
     /// One more state of the level was expanded; the batch now has `successors`.
     fn expanded(&mut self, successors: usize);
@@ -52,7 +52,7 @@ pub(crate) trait Trail {
     fn fresh_failed(&mut self, failure: Failure);
 }
 
-/// What the workers share.
+/// The data that the workers share.
 struct Shared<'a> {
     plan: &'a ResolvedPlan,
     store: &'a dyn Visited,
@@ -88,7 +88,7 @@ impl Trail for &Shared<'_> {
     }
 }
 
-/// What a worker holds between two chunks. The capacity of a chunk decides when it is passed on,
+/// The data of a worker between two chunks. The capacity of a chunk decides when it is passed on,
 /// and so how many states wait at most.
 struct PausedWorker {
     successors: Vec<u64>,
@@ -201,7 +201,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         }
     }
 
-    /// What the worker holds.
+    /// The data that the worker holds.
     fn pause(&mut self) -> PausedWorker {
         let successors = self.batch.states().to_vec();
         PausedWorker {

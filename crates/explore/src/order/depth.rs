@@ -28,7 +28,7 @@ use crate::engine::tree::{Discard, Extent, PausedWorker};
 pub(crate) struct Depth {
     /// The steps of the first round.
     first: u32,
-    /// How many more steps each round has than the one before.
+    /// The number of steps by which each round exceeds the one before.
     by: u32,
     /// The steps of the last round.
     most: u32,

@@ -10,7 +10,8 @@
 //! **Pauses** between two states. The remaining work is the store, the waiting states and the path
 //! of each worker, and the states in the queue.
 //!
-//! **Cost.** A waiting state needs 12 bytes beside its words, the path 8 bytes for every step.
+//! **Cost.** A waiting state needs 12 bytes in addition to its words, the path 8 bytes for every
+//! step.
 
 use std::mem;
 use std::sync::Mutex;
@@ -40,7 +41,7 @@ struct Item {
 
 save_fields!(Item { state, path });
 
-/// What the workers share.
+/// The data that the workers share.
 struct Shared<'a> {
     plan: &'a ResolvedPlan,
     store: &'a dyn Visited,

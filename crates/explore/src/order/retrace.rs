@@ -25,7 +25,7 @@ use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::retrace;
 use crate::plan::{Limits, ResolvedPlan};
 
-/// How a state of a level was reached.
+/// The step by which a state of a level was reached.
 #[derive(Clone, Copy)]
 struct Link {
     /// The number of its parent in the previous level.
@@ -33,7 +33,7 @@ struct Link {
     choice: Choice,
 }
 
-/// Where a failure was found: in a state, or in a step from it.
+/// The place of a failure: a state, or a step from it.
 #[derive(Clone, Copy)]
 struct Place {
     level: usize,

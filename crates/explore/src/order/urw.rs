@@ -30,7 +30,7 @@ use crate::codec::save_fields;
 use crate::engine::cursor::Cursor;
 use crate::engine::pcg::Pcg;
 
-/// What is known about a thread slot.
+/// Statistics of a thread slot.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     /// The most steps that it took in an execution.

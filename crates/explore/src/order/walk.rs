@@ -28,7 +28,7 @@ pub(crate) trait Chooser<S: System>: Save {
         let _ = random;
     }
 
-    /// Chooses one of the threads that are enabled where the cursor stands. There is at least one.
+    /// Chooses one of the threads that are enabled at the cursor. There is at least one.
     fn choose(&mut self, cursor: &Cursor<S>, random: &mut Pcg) -> ThreadId;
 
     /// The thread has moved.
@@ -47,7 +47,7 @@ pub(crate) trait Chooser<S: System>: Save {
     }
 }
 
-/// Which executions are drawn.
+/// The executions to draw.
 pub(crate) struct Draws {
     pub(crate) runs: u64,
     pub(crate) seed: u64,

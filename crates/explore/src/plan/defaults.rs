@@ -3,7 +3,7 @@
 use super::strategies;
 use super::{Cache, Order, Plan, Points, Reduction};
 
-/// What is searched.
+/// The kind of program that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A [`Model`](preempt_system::Model), whose states can be copied and compared.

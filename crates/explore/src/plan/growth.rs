@@ -1,5 +1,5 @@
-//! How coverage grows with the number of executions: the data of the curves that icb's Figures 2, 5
-//! and 6 show.
+//! The growth of coverage with the number of executions: the data of the curves that icb's Figures
+//! 2, 5 and 6 show.
 //!
 //! A search over executions records its tally after certain numbers of executions. Between two
 //! samples this costs a comparison of two numbers at the end of each execution.
@@ -7,7 +7,7 @@
 use crate::codec::{save_fields, save_variants};
 use crate::plan::tally::Tally;
 
-/// After which executions coverage is sampled.
+/// The executions after which coverage is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sampling {
     /// Never.

@@ -1,4 +1,4 @@
-//! What users ask for: plans, strategies, and refusals.
+//! Requests of users: plans, strategies, and refusals.
 
 pub mod coverage;
 mod defaults;
@@ -31,14 +31,14 @@ pub enum Order {
     /// Level by level: findings are the shortest, a limit leaves a known depth covered.
     #[default]
     BreadthFirst,
-    /// The newest state first: deep executions early, and little memory beside the store in graphs
-    /// that are wide.
+    /// The newest state first: deep executions early, and little memory in addition to the store in
+    /// wide graphs.
     DepthFirst,
     /// Executions by their number of preemptions, from none up: iterative context bounding. A
     /// finding has the fewest preemptions of all; within a [bound](Plan::bound) everything is
     /// covered.
     Icb {
-        /// Which steps are cached, so that they are not repeated.
+        /// The steps that are cached, so that they are not repeated.
         cache: Cache,
     },
     /// All executions within a [bound](Plan::bound) on preemptions, depth first, without any
@@ -84,7 +84,7 @@ impl Order {
     }
 }
 
-/// Which steps iterative context bounding does not repeat.
+/// The cache of iterative context bounding: the steps that it does not repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cache {
     /// None: every execution is taken.
@@ -108,7 +108,7 @@ impl Cache {
     }
 }
 
-/// Where threads may be switched.
+/// Scheduling points: where threads may be switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Points {
     /// Before every access to shared state.
@@ -142,7 +142,7 @@ pub enum Count {
     States,
 }
 
-/// How visited states are remembered.
+/// The store of visited states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreKind {
@@ -178,7 +178,7 @@ impl StoreKind {
     }
 }
 
-/// Where a search stops. The default has no limits.
+/// The limits of a search. The default has none.
 ///
 /// Limits are checked between batches of states, so a search may exceed them a little.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,8 +200,8 @@ pub struct Limits {
     pub time: Option<Duration>,
 }
 
-/// What users ask for: an order, a reduction, a store, a bound, limits. [`Plan::build`] refuses
-/// senseless and unsound combinations, and [resolves](Plan::resolve) the others to a [`Strategy`].
+/// A request: an order, a reduction, a store, a bound, limits. [`Plan::build`] refuses senseless
+/// and unsound combinations, and [resolves](Plan::resolve) the others to a [`Strategy`].
 ///
 /// ```
 /// use preempt_explore::{Order, Plan, StoreKind};

@@ -37,11 +37,11 @@ impl fmt::Display for Property {
 /// and the limits of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Soundness {
-    /// It does.
+    /// A completed search reports the error.
     Sound,
     /// It draws executions at random, and a sample proves nothing.
     Sampled,
-    /// It may miss one.
+    /// A completed search may miss an error.
     Unsound(&'static Loss),
     /// It is not known whether it does; the claim that is not proved.
     Unproved(&'static str),
@@ -49,7 +49,7 @@ pub enum Soundness {
     NotApplicable(&'static str),
 }
 
-/// What an unsound combination misses.
+/// The loss of an unsound combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The mechanism by which errors are missed.

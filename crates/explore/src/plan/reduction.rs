@@ -7,7 +7,7 @@ use preempt_system::{Access, Footprint};
 use super::property::Soundness;
 use super::strategies::of_reduction;
 
-/// Which steps a search leaves out.
+/// The reductions: each skips steps that others make redundant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reduction {
@@ -37,7 +37,7 @@ pub enum Reduction {
     BlocksPaper,
     /// [Cartesian](crate::reduce::cartesian) vectors, over states.
     Cartesian {
-        /// How the paper's figure is read.
+        /// The reading of the paper's figure.
         reading: Reading,
     },
     /// Transactions with [commit point completion](crate::reduce::cpc). Of states, like the next
@@ -97,8 +97,8 @@ impl Dependence {
     }
 }
 
-/// How Figure 6 is read. Both are sound; they differ in how long prefixes of threads that run in
-/// cycles are.
+/// The readings of Figure 6. Both are sound; they differ in the length of prefixes of threads that
+/// run in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// A cycle is noticed when a state is reached that the prefix was extended from: one round of

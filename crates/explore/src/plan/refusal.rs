@@ -41,7 +41,7 @@ pub enum Refusal {
     Requires {
         /// The setting.
         setting: Setting,
-        /// What is missing.
+        /// The missing setting.
         requirement: Requirement,
     },
     /// The strategy searches within a bound, and there is none.
@@ -96,7 +96,7 @@ pub enum Refusal {
     NotStraight {
         /// The strategy.
         strategy: &'static str,
-        /// What is in the way, and where.
+        /// The obstacle and its place.
         obstacle: String,
     },
     /// The program has too many traces for a strategy that counts them in advance.
@@ -112,7 +112,7 @@ pub enum Refusal {
     Checkpoint(Unusable),
 }
 
-/// What a setting needs.
+/// A requirement of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requirement {

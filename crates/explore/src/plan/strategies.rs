@@ -21,19 +21,19 @@ use super::{Cache, Dependence, Order, Plan, Reading, Reduction, Subject};
 pub struct Entry {
     /// The name in every front end and report.
     pub name: &'static str,
-    /// How a plan asks for it, with the usual parameters.
+    /// The value of a plan that selects it, with the usual parameters.
     pub value: Value,
     /// The parameter that may follow its name after a colon.
     pub parameter: ParameterKind,
     /// The users to whom it is useful.
     pub audience: Audience,
-    /// What it explores, in a few words.
+    /// A summary of what it explores, in a few words.
     pub summary: &'static str,
-    /// What it does, guarantees and costs, in a few sentences.
+    /// A description of its function, guarantees and costs, in a few sentences.
     pub description: &'static str,
-    /// What a completed search proves, in a few words.
+    /// The guarantee of a completed search, in a few words.
     pub guarantee: &'static str,
-    /// What it searches.
+    /// The class of searches that it belongs to.
     pub class: Class,
     /// If it searches within a bound on preemptions only: the strategy to use without a bound.
     pub needs_bound: Option<&'static str>,
@@ -91,7 +91,7 @@ impl Entry {
         }
     }
 
-    /// How it is written: its name, and `:n` or the like if it has a parameter.
+    /// Its spelling: the name, followed by `:n` or the like if it has a parameter.
     pub fn written(&self) -> String {
         let parameter = match self.parameter {
             ParameterKind::None | ParameterKind::Cache => "",
@@ -109,16 +109,16 @@ impl Entry {
     }
 }
 
-/// How a plan asks for a strategy.
+/// The value of a plan that selects a strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// By its order.
+    /// An order.
     Order(Order),
-    /// By its reduction.
+    /// A reduction.
     Reduction(Reduction),
 }
 
-/// What the parameter of a strategy means.
+/// The kinds of parameters of strategies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// No parameter.
@@ -202,7 +202,7 @@ pub enum Audience {
     Research,
 }
 
-/// What a strategy searches.
+/// The classes of searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The graph of states.
@@ -224,7 +224,7 @@ pub struct Conflict {
     pub why: &'static str,
     /// If errors would be missed: a small program that shows it.
     pub witness: Option<&'static str>,
-    /// What to use with these settings.
+    /// The alternative to use with these settings.
     pub instead: &'static [Term],
 }
 
@@ -428,7 +428,7 @@ const NOT_KNOWN: Option<&str> = Some(
     "it must know all steps in advance, and the steps of real code are known only when it runs",
 );
 
-/// What all searches over states have in common.
+/// The common fields of all searches over states.
 const STATES: Entry = Entry {
     name: "",
     value: Value::Order(Order::BreadthFirst),
@@ -446,7 +446,7 @@ const STATES: Entry = Entry {
     properties: Properties { race: Soundness::NotApplicable(RACE_IN_STATES), ..SOUND },
     construct: states,
 };
-/// What all searches over executions without a reduction have in common.
+/// The common fields of all searches over executions without a reduction.
 const EXECUTIONS: Entry = Entry {
     class: Class::Executions,
     memory_models: &MemoryModel::ALL,
@@ -462,7 +462,7 @@ const SAMPLE: Entry = Entry {
     properties: SAMPLED,
     ..EXECUTIONS
 };
-/// What reductions over executions without a bound have in common.
+/// The common fields of reductions over executions without a bound.
 ///
 /// They compare steps of different executions by their alternatives, and an alternative of weak
 /// memory is a number of stores, which depends on the order of execution.
@@ -480,7 +480,7 @@ const GRAPHS: Entry = Entry {
     conflicts: &[&BOUND_AND_GRAPHS, &DEPTH_OF_REDUCTION, &JOBS_OF_GRAPHS, &STORE_OF_EXECUTIONS],
     ..TRACES
 };
-/// What reductions within a bound have in common.
+/// The common fields of reductions within a bound.
 const BOUNDED_TRACES: Entry = Entry {
     guarantee: "complete within the bound",
     needs_bound: Some("dpor"),

@@ -10,23 +10,23 @@ use preempt_system::memory::MemoryModel;
 use super::growth::Sampling;
 use super::{Cache, Count, Dependence, Limits, Points, Reading, Shrink, StoreKind};
 
-/// What a search explores, and how.
+/// A strategy with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// All states.
     States {
         /// The order in which they are expanded.
         order: StateOrder,
-        /// How visited states are stored.
+        /// The store of visited states.
         store: StoreKind,
     },
     /// States that are reached by [cartesian](crate::reduce::cartesian) vectors.
     Cartesian {
-        /// How the paper's figure is read.
+        /// The reading of the paper's figure.
         reading: Reading,
         /// The order in which states are expanded.
         order: StateOrder,
-        /// How visited states are stored.
+        /// The store of visited states.
         store: StoreKind,
     },
     /// States that are reached by [transactions](crate::reduce::cpc), depth first, in an exact
@@ -34,22 +34,22 @@ pub enum Strategy {
     Transactions(Transactions),
     /// Executions, systematically.
     Executions {
-        /// Which executions, and in which order.
+        /// The explored executions and their order.
         search: ExecutionSearch,
-        /// Where threads may be switched.
+        /// The scheduling points.
         points: Points,
     },
     /// One execution of each [PO graph of blocks](crate::reduce::blocks).
     Blocks(Dependence),
     /// Random executions.
     Sample {
-        /// How threads are chosen.
+        /// The choice of threads.
         chooser: Chooser,
         /// The number of executions.
         runs: u64,
         /// The random seed.
         seed: u64,
-        /// Where threads may be switched.
+        /// The scheduling points.
         points: Points,
     },
 }
@@ -63,7 +63,7 @@ pub enum StateOrder {
     DepthFirst,
 }
 
-/// What ends a transaction that could run forever.
+/// The rule that ends a transaction that could run forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transactions {
     /// Commit point completion.
@@ -74,12 +74,12 @@ pub enum Transactions {
     Unsound,
 }
 
-/// Which part of the tree of executions is explored, and in which order.
+/// The explored part of the tree of executions, and its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExecutionSearch {
     /// By the number of preemptions: iterative context bounding.
     Icb {
-        /// Which steps are not repeated.
+        /// The cache of steps that are not repeated.
         cache: Cache,
         /// The most preemptions.
         bound: Option<u32>,
@@ -135,7 +135,7 @@ pub enum ExecutionSearch {
     },
 }
 
-/// How the threads of a random execution are chosen.
+/// The choice of threads in a random execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chooser {
     /// Every enabled thread is equally likely.
@@ -165,7 +165,7 @@ impl Strategy {
         matches!(self, Strategy::Sample { .. })
     }
 
-    /// Where threads may be switched.
+    /// The scheduling points.
     pub fn points(&self) -> Points {
         match *self {
             Strategy::Executions { points, .. } | Strategy::Sample { points, .. } => points,
@@ -173,7 +173,7 @@ impl Strategy {
         }
     }
 
-    /// How it explores executions, if it does so systematically.
+    /// The systematic search over executions, if it is one.
     pub fn executions(&self) -> Option<ExecutionSearch> {
         match *self {
             Strategy::Executions { search, .. } => Some(search),
@@ -193,7 +193,7 @@ impl Strategy {
         }
     }
 
-    /// How visited states are stored; exactly where the strategy has a table of its own or none.
+    /// The store of visited states; the exact one if the strategy has its own table or none.
     pub fn store(&self) -> StoreKind {
         match *self {
             Strategy::States { store, .. } | Strategy::Cartesian { store, .. } => store,
@@ -277,17 +277,17 @@ impl ExecutionSearch {
 /// A validated plan: what the engine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResolvedPlan {
-    /// What is explored, and how.
+    /// The strategy.
     pub strategy: Strategy,
     /// The memory model of the program.
     pub memory: MemoryModel,
-    /// What a search over executions counts.
+    /// The counts of a search over executions.
     pub count: Count,
     /// After which executions coverage is sampled.
     pub sampling: Sampling,
     /// The number of workers.
     pub jobs: usize,
-    /// Where the search stops.
+    /// The limits of the search.
     pub limits: Limits,
     /// Whether the search continues after a finding.
     pub keep_going: bool,

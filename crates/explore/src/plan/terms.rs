@@ -87,9 +87,9 @@ impl From<Setting> for Term {
     }
 }
 
-/// How the users of a front end write a [`Term`].
+/// The words of a front end for each [`Term`].
 pub trait Terms {
-    /// The term as it stands in a sentence, quoted if this is usual there.
+    /// The term as part of a sentence, quoted if the front end quotes such terms.
     fn write(&self, term: Term, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 

@@ -1,7 +1,7 @@
 //! Sleep sets under a bound on preemptions.
 //!
-//! **Paper.** None: worked out for Preempt, beside cb-por, which reaches the same with tables.
-//! Sleep sets are Godefroid's: see [`sleep`](super::sleep).
+//! **Paper.** None: developed for Preempt, as an alternative to cb-por, which achieves the same
+//! with tables. Sleep sets are Godefroid's: see [`sleep`](super::sleep).
 //!
 //! **Guarantees.** Every trace that has an execution with at most `bound` preemptions is explored,
 //! by an execution within the bound: assertions, deadlocks and terminal states within the bound
@@ -55,7 +55,7 @@ pub struct Config {
     pub bound: u32,
     /// The dependence relation.
     pub dependence: Dependence,
-    /// What threads may have to wait for.
+    /// The locations that threads may have to wait for.
     pub waits: Waits,
 }
 

@@ -13,12 +13,12 @@ use crate::plan::Dependence;
 /// A new place, and the reason if no step is taken there although some thread is enabled.
 pub(crate) type Entered<P, N> = Result<(P, Option<Cut>), Stop<N>>;
 
-/// Which steps a reduction takes. A *place* is what the reduction knows of the execution before one
-/// of its steps; there is one for every step, and one for the end.
+/// Decides which steps a reduction takes. A *place* is the reduction's data about the execution
+/// before one of its steps; there is one for every step, and one for the end.
 pub(crate) trait Policy<S: System> {
     type Place: Save;
 
-    /// What a place passes on to the place after its next step.
+    /// The data that a place passes on to the place after its next step.
     type Arrival: Default;
 
     /// Enters the place at the end of the execution. `places` are those before it.
@@ -52,8 +52,8 @@ pub(crate) trait Policy<S: System> {
         let _ = (trace, place, parent);
     }
 
-    /// How many places stay when the last one is done. A policy that knows that the places before
-    /// it are done too skips them at once.
+    /// The number of places that stay when the last one is done. A policy that knows that the
+    /// places before it are done too skips them at once.
     fn unfinished(places: &[Self::Place]) -> usize {
         places.len() - 1
     }
@@ -97,7 +97,7 @@ pub(crate) struct Places<S: System, P: Policy<S>> {
 }
 
 impl<'c, S: System, P: Policy<S>> ReducedSearch<'c, S, P> {
-    /// Starts where the cursor stands, which must be the beginning of an execution.
+    /// Starts at the cursor, which must be at the beginning of an execution.
     pub(super) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence, policy: P) -> Self {
         let places = Places { policy, list: Vec::new(), stats: ReductionStats::default() };
         ReducedSearch { trace: Trace::new(cursor, dependence), places, paused: Vec::new() }

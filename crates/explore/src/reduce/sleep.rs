@@ -16,7 +16,7 @@
 //! | Sleep(s) | `Place::sleep` |
 //! | enabled(s) \ Sleep(s) | `Policy::begin`: all threads that are awake |
 //!
-//! **Alternatives.** What sleeps is a step with its alternative: it stays asleep beside steps that
+//! **Alternatives.** What sleeps is a step with its alternative: it stays asleep after steps that
 //! are independent of *its* footprint, whatever the other alternatives of its thread touch, and
 //! covers none of them. All threads that are awake are tried everywhere, so the first step of every
 //! execution is taken or sleeps. The argument does not use races, in which alternatives could be

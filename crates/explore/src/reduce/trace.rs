@@ -44,7 +44,7 @@ pub(crate) struct Trace<'c, S: System> {
 }
 
 impl<'c, S: System> Trace<'c, S> {
-    /// Starts where the cursor stands, which must be the beginning of an execution.
+    /// Starts at the cursor, which must be at the beginning of an execution.
     pub(crate) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence) -> Trace<'c, S> {
         assert!(cursor.is_empty(), "a happens-before graph has all steps of its execution");
         let started = vec![None; cursor.threads()];

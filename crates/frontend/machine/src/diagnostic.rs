@@ -14,13 +14,13 @@ const MAX_RENDERED: usize = 50;
 /// An error in a source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where the error is.
+    /// The place of the error.
     pub span: Span,
     /// The error in one line, which can be understood without the source.
     pub message: String,
     /// The text beside the caret; may be empty.
     pub label: String,
-    /// How to fix it.
+    /// Advice on how to fix it.
     pub hint: Option<String>,
     /// Related places, each with a label.
     pub related: Vec<(Span, String)>,

@@ -226,7 +226,7 @@ pub type Arm = (Vec<(i64, i64)>, Block);
 /// A memory location: a variable or a part of one, or the target of a pointer.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Where it starts.
+    /// Its start.
     pub base: Base,
     /// The selected part.
     pub path: Vec<Projection>,

@@ -1,4 +1,4 @@
-//! What a thread did in the current execution.
+//! The history of a thread in the current execution.
 
 use crate::op::{Op, Outcome};
 use crate::spin::{self, LoopRounds};

@@ -1,7 +1,7 @@
 //! Recorded executions of programs that cannot copy their states.
 //!
 //! Real code can only be started again and brought back to the same point. A strategy still asks
-//! such a program what its threads would do next, also in executions that never ran: the same steps
+//! such a program what its threads would do next, even in executions that never ran: the same steps
 //! in another order, without some of them. This crate answers from a record. A front end reports
 //! each operation at which a thread arrives and its outcome; the [`Recording`] keeps the histories
 //! of the threads and the states of the objects, and implements the pure half of

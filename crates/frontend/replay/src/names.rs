@@ -13,12 +13,12 @@ use preempt_system::{Kind, Site, ThreadId};
 use crate::objects::Objects;
 use crate::site::SiteId;
 
-/// How a report describes an object.
+/// The description of an object in reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
-    /// What it is, such as `mutex`.
+    /// Its noun, such as `mutex`.
     pub noun: &'static str,
-    /// Where it was made.
+    /// The place of its creation.
     pub site: SiteId,
     /// Its number among the objects made there, from 0, in the order of first use.
     pub nth: u32,

@@ -6,7 +6,7 @@ use preempt_system::{Action, Footprint, ThreadSet};
 
 use crate::site::SiteId;
 
-/// What a thread does at a scheduling point.
+/// The kinds of operations at scheduling points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// Reads an atomic.
@@ -135,7 +135,7 @@ pub const NO_OBJECT: u32 = u32::MAX;
 /// The next operation of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
-    /// What it does.
+    /// Its kind.
     pub kind: OpKind,
     /// The location of its object, or [`NO_OBJECT`].
     pub object: u32,
@@ -143,7 +143,7 @@ pub struct Op {
     pub other: u32,
     /// Its name in reports.
     pub verb: &'static str,
-    /// Where it is in the program.
+    /// Its place in the program.
     pub site: SiteId,
     /// Where the thread yielded last since its previous operation, or where a wait of it timed out.
     pub yielded: Option<SiteId>,
@@ -332,7 +332,7 @@ pub struct Outcome {
     /// Whether the thread made progress by the operation, or by its local code after it. A thread
     /// that makes none may be spinning.
     pub progress: bool,
-    /// What the thread learned: a value read, or whether an attempt succeeded.
+    /// The value that the thread learned: one that it read, or whether an attempt succeeded.
     pub value: u64,
     /// The versions of its objects.
     pub versions: [Versions; 2],

@@ -1,5 +1,5 @@
-//! What happens before what, by the recorded operations: the past of a thread as a name, and the
-//! steps that do not depend on a step.
+//! Happens-before of the recorded operations: the past of a thread as a name, and the steps that do
+//! not depend on a step.
 
 use std::hash::Hash;
 
@@ -116,7 +116,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     }
 }
 
-/// How far a thread has come.
+/// The progress of a thread.
 #[derive(Clone, Copy)]
 struct Past {
     name: Fingerprint,

@@ -1,4 +1,4 @@
-//! What synchronises in real code: the operations of threads as operations of the race clocks.
+//! Synchronisation in real code: maps the operations of threads to operations of the race clocks.
 //!
 //! A lock synchronises with the unlock before it, a join with the end of its thread, `unpark` with
 //! the `park` that it ends, the arrivals at a barrier with the departures from it. A failed attempt

@@ -81,7 +81,8 @@ impl StartedStep {
     }
 }
 
-/// What a thread needs for its next step, which is not enabled in every state.
+/// The objects that decide whether a thread can take its next step, which is not enabled in every
+/// state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
     /// The objects of its next operation; the first one twice if there is no second.
@@ -433,7 +434,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         last.expect("a thread that spins has performed an operation").lookahead = lookahead;
     }
 
-    /// What a thread would do next.
+    /// The next step of a thread.
     pub fn ask(&self, thread: ThreadId) -> Pending {
         self.state.ask(self.names.objects(), thread, self.history(thread))
     }
@@ -482,7 +483,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         state.advance(self.names.objects(), choice.thread, self.history(choice.thread));
     }
 
-    /// What a thread would do next after a prefix: see
+    /// The next step of a thread after a prefix: see
     /// [`System::ask_at`](preempt_system::System::ask_at).
     pub fn ask_at(&self, state: &State, thread: ThreadId) -> Pending {
         state.ask(self.names.objects(), thread, self.history(thread))

@@ -247,14 +247,14 @@ impl State {
         self.start(outcome.spawned, objects);
     }
 
-    /// What `thread` would do next.
+    /// The next step of `thread`.
     pub(crate) fn ask(&self, objects: &Objects, thread: ThreadId, history: &History) -> Pending {
         let mut pending = Pending::vacant();
         self.ask_into(objects, thread, history, &mut pending);
         pending
     }
 
-    /// Writes to `pending` what `thread` would do next.
+    /// Writes the next step of `thread` to `pending`.
     #[inline]
     pub(crate) fn ask_into(
         &self,

@@ -34,7 +34,7 @@ pub struct Allocator<A = System> {
 static ALLOCATOR: Allocator = Allocator::wrapping(System);
 
 impl<A> Allocator<A> {
-    /// Uses the allocator `below` outside of checks, and for what a check does not allocate itself.
+    /// Uses the allocator `below` outside checks, and for what a check does not allocate itself.
     pub const fn wrapping(below: A) -> Allocator<A> {
         Allocator { below }
     }
@@ -106,7 +106,7 @@ impl<A: GlobalAlloc> Allocator<A> {
 }
 
 // SAFETY: memory comes from the allocator below or from a window, where a block has one owner at a
-// time. Bookkeeping is kept outside of the blocks, and allocates from the allocator below.
+// time. Bookkeeping is kept outside the blocks, and allocates from the allocator below.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Allocator<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

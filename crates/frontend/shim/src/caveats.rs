@@ -1,4 +1,4 @@
-//! What a passing check did not cover, in one line.
+//! The caveat of a passing check: one line about what it did not cover.
 //!
 //! A pass is read as "there is no error". Where that was not shown, because a bound or a limit cut
 //! the search, because schedules were drawn at random, because the program uses orderings whose
@@ -28,7 +28,7 @@ pub(crate) struct Used {
     pub(crate) weak: Option<Weak>,
     /// Whether two threads used the same object, or plain cells, which are checked for races.
     pub(crate) shares: bool,
-    /// Where a thread was started.
+    /// The place where a thread was started.
     pub(crate) spawned: Option<&'static Site<'static>>,
 }
 
@@ -63,9 +63,9 @@ impl Used {
     }
 }
 
-/// What the pass did not cover, and how to cover more; `None` if the search was exhaustive, no
-/// weaker outcomes exist, and the test names no uncontrolled synchronisation. `uncontrolled` is the
-/// first such name in the test.
+/// The caveat of a pass: what it did not cover, and how to cover more; `None` if the search was
+/// exhaustive, no weaker outcomes exist, and the test names no uncontrolled synchronisation.
+/// `uncontrolled` is the first such name in the test.
 pub(crate) fn caveat(
     outcome: &Outcome,
     used: &Used,

@@ -396,8 +396,8 @@ impl Check {
         self.explore(&f, Format::Failure).outcome
     }
 
-    /// Explores the schedules of `f`, and returns the whole report: also if nothing was found, and
-    /// with a note if there was nothing to explore.
+    /// Explores the schedules of `f`, and returns the whole report, even if nothing was found, with
+    /// a note if there was nothing to explore.
     #[track_caller]
     pub fn report<F: Fn() + Sync>(&self, f: F) -> String {
         self.explore(&f, Format::Text).text
@@ -579,7 +579,7 @@ pub(crate) struct Explored {
     pub(crate) outcome: Outcome,
     /// The report.
     pub(crate) text: String,
-    /// What a passing check did not cover.
+    /// The caveat of a passing check.
     caveat: Option<String>,
     /// The position of the check in the source.
     place: &'static Location<'static>,

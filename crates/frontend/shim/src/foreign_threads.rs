@@ -3,7 +3,7 @@
 //!
 //! # Threads that a check does not control
 //!
-//! They are started by `std::thread`, or by a library. A mirror outside of all executions behaves
+//! They are started by `std::thread`, or by a library. A mirror outside all executions behaves
 //! like std's. So a thread that std started inside a check would change the objects of the
 //! execution unobserved, at any time. The second of two such uses is detected, so that the verdict
 //! does not depend on which comes first:
@@ -29,7 +29,7 @@ use crate::runtime::{inside, is_set, look, with};
 
 use self::creation::Started;
 
-/// Whether an object that was made in `execution`, or outside of all executions (0), is used inside
+/// Whether an object that was made in `execution`, or outside all executions (0), is used inside
 /// of an execution. If that is another execution, the test fails here.
 #[inline]
 pub(crate) fn belongs(execution: u64, noun: &str, site: &'static Site<'static>) -> bool {
@@ -40,7 +40,7 @@ pub(crate) fn belongs(execution: u64, noun: &str, site: &'static Site<'static>) 
     false
 }
 
-/// An object is used outside of all executions, or in another one than it was made in.
+/// An object is used outside all executions, or in another one than it was made in.
 #[cold]
 fn refuse(execution: u64, noun: &str, site: &'static Site<'static>) {
     if inside() {
@@ -48,7 +48,7 @@ fn refuse(execution: u64, noun: &str, site: &'static Site<'static>) {
             "the test uses {noun} that was made in another execution: what outlives an execution, \
              as a static does, must be made before the first one"
         );
-        // The thread continues as it would outside of a check, so that the execution ends.
+        // The thread continues as it would outside a check, so that the execution ends.
         with(|runtime| runtime.fail(FailureKind::Runtime, message, Some(site)));
     } else if execution != 0 {
         is_over(execution, site);

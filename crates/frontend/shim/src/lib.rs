@@ -79,7 +79,7 @@
 //!   the closure, with the types of this crate. A check fails and names the place if the code under
 //!   test starts a thread with [`std::thread`], directly or in a library such as rayon or tokio
 //!   (detected on Linux), or if such a thread uses an object of the check. A static keeps its value
-//!   from one execution to the next, also from an abandoned one; this is reported as soon as it has
+//!   from one execution to the next, even from an abandoned one; this is reported as soon as it has
 //!   an effect. Statics of [`lazy_static!`] are initialised in every execution. Communication
 //!   through types of std is not observed: a test that has only one schedule for this reason fails,
 //!   if its source shows the reason; a test with several schedules passes with a line that names

@@ -13,7 +13,7 @@ use crate::runtime::{Runtime, site};
 use crate::source::Sources;
 use crate::system::Execution;
 
-/// What the descriptions of an execution are made from, besides the runtime.
+/// The data for descriptions of an execution, in addition to the runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Narrator {
     /// The program's text, where it can be read.
@@ -156,7 +156,7 @@ impl Narrator {
         }
         let site = site::position(site::of(op.site));
         if is_own(&site) {
-            // A destructor or an iterator of this library, whose source is of no use to a user.
+            // A destructor or an iterator of this library, whose source would not help a user.
             return Narration { site: None, source: effects.remove(0), effects };
         }
         let source = match self.sources.code(&site) {

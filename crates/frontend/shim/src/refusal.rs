@@ -35,10 +35,10 @@ pub enum Refusal {
         name: &'static str,
         /// The value.
         value: String,
-        /// What it can be.
+        /// A description of valid values.
         expected: String,
     },
-    /// The stack size is outside of the possible range.
+    /// The stack size is outside the possible range.
     StackSize {
         /// The size asked for.
         size: usize,
@@ -49,7 +49,7 @@ pub enum Refusal {
     NoSteps,
     /// `stop_at` without a schedule to replay.
     StopWithoutReplay,
-    /// A check inside of another check.
+    /// A check inside another check.
     Nested,
     /// The tests are built with `panic = "abort"`.
     PanicAbort,

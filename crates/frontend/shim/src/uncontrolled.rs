@@ -57,11 +57,11 @@ pub(crate) fn pool_in_test(check: &Place, spawned: Option<&Place>) -> Option<Men
     all.iter().find(|mention| mention.path.starts_with("rayon::")).cloned()
 }
 
-/// Where the compiler says that something is.
+/// A source position, as the compiler reports it.
 type Place = Site<'static>;
 
-/// What was found in the tests that have run, by the two places. A test may make thousands of
-/// checks, and its source does not change meanwhile.
+/// The mentions in the tests that have run, by the two places. A test may make thousands of checks,
+/// and its source does not change meanwhile.
 type Cache = BTreeMap<(Place, Option<Place>), Arc<[Mention]>>;
 static CACHE: Mutex<Cache> = Mutex::new(BTreeMap::new());
 

@@ -116,7 +116,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When the watchdog acts on a thread.
+/// The timeouts after which the watchdog acts on a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
     /// Whether threads may block in uncontrolled code.

@@ -32,10 +32,10 @@ const SCRIPTS: [&str; 6] = [
     include_str!("viewer.js"),
 ];
 
-/// What a page shows.
+/// The content of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// What was checked: the file of a model, the place of a test.
+    /// The subject of the check: the file of a model, the place of a test.
     pub subject: &'a str,
     /// The check, unless a single schedule was replayed.
     pub checked: Option<&'a CheckReport<'a>>,
@@ -123,13 +123,13 @@ fn growth(growth: &Growth) -> Value {
     growth.samples.iter().map(sample).collect()
 }
 
-/// What the report says about the search, line by line.
+/// The lines of the report about the search.
 fn summary(checked: &CheckReport<'_>) -> Value {
     let lines = text_report::summary(checked);
     lines.into_iter().map(|(label, text)| Value::List(vec![label.into(), text.into()])).collect()
 }
 
-/// What a picture needs besides the steps.
+/// The data of the lanes, in addition to the steps.
 fn drawn(trace: &Trace) -> Vec<(&'static str, Value)> {
     let list =
         |numbers: &Vec<usize>| numbers.iter().map(|&number| number.into()).collect::<Value>();
@@ -168,7 +168,7 @@ fn drawn(trace: &Trace) -> Vec<(&'static str, Value)> {
 
 /// JSON that is still the same JSON, and cannot end a script element or begin a comment in it.
 fn inert(json: &str) -> String {
-    // Outside of strings JSON has none of these.
+    // Outside strings JSON has none of these.
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 

@@ -9,7 +9,7 @@ use super::{Chart, Look, escape};
 /// The whole picture, without its notes.
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
-/// What a character of the small text needs at most, in most fonts.
+/// The maximal width of a character of the small text, in most fonts.
 const CHARACTER: f64 = 6.8;
 /// A line of the legend, and of the notes.
 const LINE: f64 = 18.0;
@@ -34,7 +34,7 @@ const DASHES: [&str; 6] = ["", "8 4", "2 3", "10 3 2 3", "5 3", "12 3 2 3 2 3"];
 const LIGHT: [&str; 3] = ["#ffffff", "#24292f", "#dfe3e8"];
 const DARK: [&str; 3] = ["#14171c", "#dde2e8", "#323840"];
 
-/// Where a series is drawn.
+/// The area in which the series are drawn.
 struct Drawn {
     look: Look,
     places: Vec<Place>,
@@ -97,7 +97,7 @@ pub(super) fn svg(chart: &Chart) -> String {
     svg
 }
 
-/// What a text needs in the small font, at most.
+/// The maximal width of a text in the small font.
 fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHARACTER
 }
@@ -253,7 +253,7 @@ impl Drawn {
         }
     }
 
-    /// What a legend must not cover.
+    /// The lines that a legend must not cover.
     fn hidden_by_a_legend(&self) -> Vec<Vec<Place>> {
         match self.look {
             Look::Points => self.places.iter().map(|&place| vec![place]).collect(),

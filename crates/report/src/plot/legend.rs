@@ -1,4 +1,4 @@
-//! Where the legend stands: in a corner that no line passes through, or beside the picture.
+//! Where the legend is placed: in a corner that no line passes through, or beside the picture.
 
 /// A rectangle: left, top, right, bottom.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -19,40 +19,39 @@ mod scale;
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows, above it.
+    /// The title.
     pub title: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// From bottom to top.
+    /// The vertical axis.
     pub y: Axis,
     /// The lines and points, in the order of the legend.
     pub series: Vec<Series>,
-    /// What a reader has to know, below it: one line each.
+    /// Notes below the chart, one line each.
     pub notes: Vec<String>,
 }
 
-/// One direction of a chart.
+/// An axis of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What is measured.
+    /// The label.
     pub label: String,
-    /// How numbers become places.
+    /// The scale, which maps numbers to positions.
     pub scale: Scale,
 }
 
-/// How numbers become places.
+/// The scale, which maps numbers to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// Evenly, with marks at whole numbers only.
+    /// Linear, with ticks at whole numbers only.
     Whole,
-    /// Evenly, from 0 to 100.
+    /// Linear, from 0 to 100.
     Percent,
-    /// By their logarithm. Numbers that are not positive have no place.
+    /// Logarithmic. Numbers that are not positive have no position.
     Log,
-    /// Evenly; the numbers are powers of ten themselves, and are written so: for what is too large
-    /// for a number.
+    /// Linear over exponents, labelled as powers of ten: for values that are too large for a float.
     PowersOfTen,
 }
 
@@ -61,13 +60,13 @@ pub enum Scale {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// How it is drawn.
+    /// Its appearance.
     pub look: Look,
-    /// From left to right. What is not finite is left out.
+    /// The points, from left to right. Points that are not finite are omitted.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a series is drawn.
+/// The appearance of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Look {
     /// A line with marks.
@@ -83,12 +82,12 @@ impl Axis {
         Axis { label: label.into(), scale }
     }
 
-    /// An even axis.
+    /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Axis {
         Axis::new(label, Scale::Linear)
     }
 
-    /// An even axis of whole numbers.
+    /// A linear axis of whole numbers.
     pub fn whole(label: impl Into<String>) -> Axis {
         Axis::new(label, Scale::Whole)
     }

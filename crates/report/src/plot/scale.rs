@@ -1,4 +1,4 @@
-//! From numbers to places on an axis, and which numbers are written beside it.
+//! Scales: map numbers to positions on an axis, and choose its ticks.
 
 use super::Scale;
 use crate::number::grouped;
@@ -109,8 +109,7 @@ impl Measure {
         Measure { scale: Scale::Log, from, to, ticks }
     }
 
-    /// How far a number is from the beginning of the axis, as a part of it; `None` if it has no
-    /// place.
+    /// The position of a number as a fraction of the axis; `None` if it has no position.
     pub(super) fn place(&self, number: f64) -> Option<f64> {
         if !number.is_finite() {
             return None;

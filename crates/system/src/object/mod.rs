@@ -86,7 +86,7 @@ pub enum Holds {
     Payload,
 }
 
-/// How a thread holds a lock.
+/// The modes in which a thread holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
     /// Shared with other threads: the thread reads.

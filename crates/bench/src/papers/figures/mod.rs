@@ -14,9 +14,9 @@ use preempt_report::plot::{Chart, Scale, Series};
 
 /// A figure: its number and its chart.
 pub struct Figure {
-    /// As in the paper.
+    /// The number of the figure in the paper.
     pub number: u32,
-    /// With the published values among its series.
+    /// The chart, with the published values among its series.
     pub chart: Chart,
 }
 

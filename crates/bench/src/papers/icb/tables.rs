@@ -50,7 +50,7 @@ struct Table2 {
 #[serde(deny_unknown_fields)]
 struct Errors {
     name: String,
-    /// By preemptions, from 0.
+    /// The number of errors by their preemptions, from 0.
     bugs: [u64; 4],
     ours: Vec<String>,
     expected: [u64; 4],
@@ -139,7 +139,7 @@ pub(super) fn table_2(data: &Data) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// By brute force.
+/// The fewest preemptions of the error of a model, by brute force.
 fn least_preemptions(file: &str) -> Result<u32> {
     let machine = corpus::machine(&corpus::root().join(file), &[])?;
     let search = Plan::new().keep_going().build().map_err(|refusal| anyhow!("{refusal}"))?;

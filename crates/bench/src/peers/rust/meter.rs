@@ -106,7 +106,7 @@ impl Run {
     }
 }
 
-/// Ends this process after this many CPU-seconds, with what is known: for tools without a time
+/// Ends this process after this many CPU-seconds with the results so far: for tools without a time
 /// limit.
 pub fn limit(seconds: f64) {
     LIMIT.get_or_init(|| seconds);

@@ -29,7 +29,7 @@ use crate::codec::{BLOCK, CHECKSUM, Damaged, Reader, Save, Writer, checksum, sav
 use crate::plan::{Difference, Refusal, Unusable};
 use crate::plan::{Limits, Plan};
 
-/// What every checkpoint begins with.
+/// The first bytes of every checkpoint.
 const MAGIC: &[u8] = b"preempt checkpoint\n";
 
 /// The version of the format.
@@ -80,7 +80,7 @@ pub trait Resumable: Program {
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged>;
 }
 
-/// How a search uses checkpoints.
+/// The checkpoints of a search: where they go, and the one to resume from.
 pub struct Checkpoints<'a> {
     program: u64,
     keeper: &'a dyn Keeper,

@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::plan::Refusal;
 use crate::plan::coverage::Limit;
 
-/// What a search needs to pause, and to continue from a checkpoint.
+/// The data with which a search pauses and continues from a checkpoint.
 pub(crate) struct Pauses<'a> {
     keeper: &'a dyn Keeper,
     program: u64,

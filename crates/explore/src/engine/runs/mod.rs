@@ -23,7 +23,7 @@ pub(crate) use self::writer::RunWriter;
 use self::space::{Data, Usage};
 use crate::codec::{Damaged, Reader, Writer};
 
-/// Where a block is within its run.
+/// The position of a block within its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     /// The position of its first byte.

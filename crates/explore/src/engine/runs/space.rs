@@ -1,4 +1,4 @@
-//! Where the bytes of runs are: in memory, or in files of a directory.
+//! Storage for the bytes of runs: in memory, or in files of a directory.
 //!
 //! Files have no name: they are removed from their directory as soon as they are open. So no file
 //! remains however the process ends, and two searches can share a directory.

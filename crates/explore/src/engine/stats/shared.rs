@@ -1,5 +1,5 @@
-//! What the workers of a search over executions share: sets of everything that is counted once, and
-//! the findings.
+//! Statistics that the workers of a search over executions share: sets of everything that is
+//! counted once, and the findings.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard};

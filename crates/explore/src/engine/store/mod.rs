@@ -1,4 +1,4 @@
-//! Which states were visited before.
+//! Stores: sets of visited states.
 //!
 //! A store answers one question, for a batch of states at a time: which of these are new? It is
 //! shared by all workers; if several insert the same state, it is new for exactly one of them.
@@ -28,7 +28,7 @@ pub(crate) trait Visited: SaveInPlace + Sync {
     /// The memory of the set.
     fn bytes(&self) -> usize;
 
-    /// What a set to which `states` states were added may have omitted.
+    /// The states that may have been omitted after `states` states were added.
     fn omission(&self, states: u64) -> Omission;
 }
 

@@ -12,10 +12,10 @@
 //! of `roots` holds 8 bytes for a state of any size. Most steps change few leaves, so that few
 //! pairs are new.
 //!
-//! **Deviations.** 1. Tables grow, so a pair's number cannot be its place in the table; it is kept
-//! beside the pair (16 bytes for a pair, but pairs are few compared with states). 2. All nodes are
-//! looked up, not only those on the way from a changed leaf to the root: a batch of states is
-//! looked up level by level, which hides the latency.
+//! **Deviations.** 1. Tables grow, so a pair's number cannot be its place in the table; it is
+//! stored next to the pair (16 bytes for a pair, but pairs are few compared with states). 2. All
+//! nodes are looked up, not only those on the way from a changed leaf to the root: a batch of
+//! states is looked up level by level, which hides the latency.
 //!
 //! **Cost.** 2 × words - 2 look-ups for a state, most of them in the small table
 //! of pairs.
@@ -37,7 +37,7 @@ const ZEROS: u64 = 1;
 /// The set.
 pub(super) struct Tree {
     roots: Shards,
-    /// From a pair to its number.
+    /// Maps a pair to its number.
     pairs: Shards,
     /// The number of the next new pair.
     next: AtomicU64,

@@ -79,7 +79,7 @@ fn blocks(runs: &[Run]) -> Vec<(&Run, usize)> {
 /// The number of steps to a failure; fewer are better.
 type Failures = DistinctFailures<u32>;
 
-/// What the workers of a search share.
+/// The data that the workers of a search share.
 struct Shared<'a, M> {
     plan: &'a ResolvedPlan,
     model: &'a M,

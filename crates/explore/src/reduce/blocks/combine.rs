@@ -24,7 +24,7 @@ use crate::engine::mutants::seeded;
 struct Place {
     /// The threads whose next access of the variable can come next.
     choices: Vec<usize>,
-    /// How many of these were tried.
+    /// The number of these that were tried.
     tried: usize,
     /// The graph so far.
     mark: usize,
@@ -37,7 +37,7 @@ pub(super) struct Combinations<'b> {
     graph: PoGraph<'b>,
     /// The variables whose orders are combined.
     variables: &'b [Variable],
-    /// How many accesses of each thread are in the order of each variable.
+    /// The number of accesses of each thread in the order of each variable.
     heads: Vec<Vec<usize>>,
     places: Vec<Place>,
     /// The choices: variable and thread, from the first place on.

@@ -24,14 +24,14 @@
 //! | `COMPUTESTATESPACE` | [`run_po_graphs`] |
 //! | formula (12) | [`Figures::claimed`] |
 //!
-//! **Deviations.** 1. Reads commute unless the paper's reading is asked for: our footprints tell
-//! reads from writes, and ordering reads only multiplies graphs. 2. Orders are not listed and
-//! multiplied: a combination grows access by access and no contradictory one is ever formed
-//! (`combine`). 3. Contradictions do arise from statements with one variable each, through the
-//! order within threads (program F of the zoo), which the paper denies; they are always checked. 4.
-//! Errors of the pseudo-code are corrected; tests seed them (`mutants`). 5. The number of graphs is
-//! counted beforehand (`count`), not estimated by formula (12), which is no upper bound: Theorem 1
-//! is false.
+//! **Deviations.** 1. Reads commute unless the paper's reading is selected: our footprints
+//! distinguish reads from writes, and ordering reads only multiplies graphs. 2. Orders are not
+//! listed and multiplied: a combination grows access by access and no contradictory one is ever
+//! formed (`combine`). 3. Contradictions do arise from statements with one variable each, through
+//! the order within threads (program F of the zoo), which the paper denies; they are always
+//! checked. 4. Errors of the pseudo-code are corrected; tests seed them (`mutants`). 5. The number
+//! of graphs is counted beforehand (`count`), not estimated by formula (12), which is no upper
+//! bound: Theorem 1 is false.
 //!
 //! **Cost.** Per graph: accesses × blocks × threads, and the steps that the next topological order
 //! does not share with the last. The number of graphs is exponential in the number of accesses even

@@ -1,5 +1,5 @@
-//! Which prefixes touch which locations: the table by which CalcCV finds dependence without
-//! comparing transitions.
+//! The conflict table: which prefixes touch which locations, so that CalcCV finds dependence
+//! without comparing transitions.
 //!
 //! For every location it has the threads whose prefixes read or write it, separately for the *last*
 //! transition of a prefix and for its *body*, all transitions before the last. A transition is

@@ -73,7 +73,7 @@ pub use crate::plan::Reading;
 #[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// How Figure 6 is read.
+    /// The reading of Figure 6.
     pub reading: Reading,
     /// For every thread, the bits of a state that are its own. If given, its local states are
     /// collected.

@@ -43,7 +43,7 @@ struct Link {
     moves: u32,
 }
 
-/// What the workers share.
+/// The data that the workers share.
 struct Shared<'a> {
     plan: &'a ResolvedPlan,
     store: &'a dyn Visited,

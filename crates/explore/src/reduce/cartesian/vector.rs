@@ -100,14 +100,14 @@ impl Prefix {
     }
 }
 
-/// Where a failure occurred.
+/// The place of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// In the state of the vector.
     Here,
     /// In the last of this many moves, the first of which is this one.
     Within(Choice, u32),
-    /// Where all threads are at the ends of their prefixes.
+    /// In the state at the ends of all prefixes.
     Ends,
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Cuts<S: System, N: Name> {
     /// Context bounds above this are not distinguished.
     most: u8,
     known: Parts<N, Known<S::State, N>, N::Hashing>,
-    /// The bytes that they own outside of the table.
+    /// The bytes that they own outside the table.
     apart: usize,
 }
 
@@ -75,7 +75,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         self.known.bytes() + self.apart
     }
 
-    /// Keeps what is known of a cut.
+    /// Stores the data of a cut.
     fn keep(&mut self, name: N, known: Known<S::State, N>) {
         let words = S::state_words(&known.state).map_or(0, size_of_val);
         // Each is a separate heap block with its allocator header.
@@ -83,7 +83,7 @@ impl<S: System, N: Name> Cuts<S, N> {
         self.known.insert(name, known);
     }
 
-    /// What is known of a cut that was evaluated.
+    /// The data of a cut that was evaluated.
     pub(super) fn get(&self, name: &N) -> &Known<S::State, N> {
         self.known.get(name).expect("a cut is evaluated before it is used")
     }

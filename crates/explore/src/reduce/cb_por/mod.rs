@@ -57,7 +57,7 @@ use crate::reduce::policy::ReducedSearch;
 use name::{Exact, Name};
 pub(crate) use search::{Algorithm, Search};
 
-/// How a state is named.
+/// The names of states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Names {
     /// 128 bits.
@@ -74,7 +74,7 @@ pub struct Config {
     pub bound: u32,
     /// The dependence relation.
     pub dependence: Dependence,
-    /// How states are named.
+    /// The kind of names.
     pub names: Names,
 }
 
@@ -87,7 +87,7 @@ pub struct Counts {
     pub searches: u64,
     /// Calls of Mark.
     pub marks: u64,
-    /// How often Mark asked whether all successors of a state are marked.
+    /// The number of times that Mark checked whether all successors of a state are marked.
     pub evaluations: u64,
     /// States in H at the end.
     pub states: u64,

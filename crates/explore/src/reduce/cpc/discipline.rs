@@ -1,5 +1,5 @@
-//! Which variables and fields are protected: assumed for all, checked on every access, and given up
-//! where the assumption is violated.
+//! The locking discipline: every variable and field is assumed to be protected, every access is
+//! checked, and the assumption is dropped where it is violated.
 //!
 //! **Paper.** cpc, section 1, the third rule: an access to a variable that is local to a thread, or
 //! always protected by the same mutex, moves both ways. The paper does not say how this is known.
@@ -108,7 +108,7 @@ pub(super) struct Discipline {
     held: Vec<(Place, LockMode)>,
 }
 
-/// How one location is used.
+/// The uses of one location.
 #[derive(Clone, Default)]
 struct Uses {
     /// Not protected, or disturbed: no access to it moves.

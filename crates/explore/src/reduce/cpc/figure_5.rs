@@ -3,9 +3,9 @@
 //!
 //! **Paper.** cpc, section 3: the sets R(t), L(t), N(t) and the rules INIT and STEP.
 //!
-//! **Guarantees.** None: a transaction that commits and never ends hides all that others could do.
-//! It serves as a comparison, and it is not the lower bound of the paper's Table 1: N(t) contains
-//! the initial store of t, so that it may visit more than the sound search.
+//! **Guarantees.** None: a transaction that commits and never ends hides everything that other
+//! threads could do. It serves as a comparison, and it is not the lower bound of the paper's Table
+//! 1: N(t) contains the initial store of t, so that it may visit more than the sound search.
 //!
 //! **Deviations.** 1. A model does not say whether the local store of a thread is its initial one.
 //! It is assumed to be as long as the thread has not moved, which is the same in programs that

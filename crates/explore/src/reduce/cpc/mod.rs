@@ -73,7 +73,7 @@ use crate::engine::explored::Explored;
 use crate::plan::strategy::Transactions;
 use crate::plan::{Limits, ResolvedPlan};
 
-/// When the search lets all threads run in the middle of a transaction.
+/// The variants: each schedules all threads in the middle of a transaction at other states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// Figure 6 without L19: where no state after the commit is complete.
@@ -96,7 +96,7 @@ impl Variant {
     }
 }
 
-/// When the end of a transaction is propagated to the entries below.
+/// The time at which the end of a transaction is propagated to the entries below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Propagation {
     /// When the one above is popped: L23.
@@ -126,7 +126,7 @@ impl Config {
     }
 }
 
-/// The result of a search outside of a [`Plan`](crate::Plan), for tables and tests.
+/// The result of a search outside a [`Plan`](crate::Plan), for tables and tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// States together with their phases.
@@ -152,7 +152,7 @@ pub(crate) fn explore_transactions<M: Model>(
     search::search(model, Config::of(transactions), plan.keep_going, control).0
 }
 
-/// Searches a model completely, also after failures. The model grows as necessary.
+/// Searches a model completely, and continues after failures. The model grows as necessary.
 pub fn run<M: Model>(model: M, config: Config) -> Found {
     drive(model, |model, control| {
         let (explored, forced, breaches) = search::search(model, config, true, control);

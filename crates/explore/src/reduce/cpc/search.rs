@@ -189,7 +189,7 @@ impl<'a, M: Model, const W: usize> Search<'a, M, W> {
         }
     }
 
-    /// Continues from where the search stands, after `breaches` restarts.
+    /// Continues the search after `breaches` restarts.
     fn run(&mut self, breaches: u64) -> Result<(), Stop> {
         while let Some(entry) = self.progress.stack.last() {
             if self.control.is_pausing() {

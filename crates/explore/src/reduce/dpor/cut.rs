@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 pub(super) struct Cut(SmallVec<[u64; 2]>);
 
 impl Cut {
-    /// An execution without a step and all that happens after it.
+    /// An execution without a step and everything that happens after it.
     pub(super) fn before(graph: &HbGraph, step: usize) -> Cut {
         let mut words: SmallVec<[u64; 2]> = smallvec![0; graph.len().div_ceil(64)];
         words[..step / 64].fill(u64::MAX);

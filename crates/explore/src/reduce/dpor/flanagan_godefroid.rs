@@ -29,9 +29,9 @@
 //!    all enabled threads there. The paper's transitions touch the same wherever they are taken, so
 //!    that the last race is enough: the others are seen again from its reverse. Here `a[y] = 1` in
 //!    one step touches `a[0]` after `y = 0` and `a[1]` before it. Its last race may be with that
-//!    very write, and from its reverse no race at `a[0]` is ever seen. (Found with `l = a[x]`
-//!    beside `y = 0; l = x % z` beside `a[y] = 1` at points of synchronisation: one of three traces
-//!    was lost.)
+//!    very write, and from its reverse no race at `a[0]` is ever seen. (Found with `l = a[x]` in
+//!    parallel with `y = 0; l = x % z` and `a[y] = 1`, at points of synchronisation: one of three
+//!    traces was lost.)
 //! 4. The paper looks for the last race of every thread's next transition in every state. Here that
 //!    is skipped for a thread if the last step neither changed the thread's next step nor depends
 //!    on it: then its last race is the one that was found before that step. The first half of the
@@ -40,7 +40,7 @@
 //!    independent of the mutex; it still reveals a race with the last owner of the mutex, which the
 //!    first attempt did not have. (An earlier version compared the last step with the new attempt
 //!    only, and lost one of four traces, with an assertion in it, of
-//!    `m.lock(); c.wait(m); assert false` beside `m.lock()` beside `c.notify_one()`.)
+//!    `m.lock(); c.wait(m); assert false` in parallel with `m.lock()` and `c.notify_one()`.)
 //!
 //! **Cost.** Per step O(length · threads). No table. Many times the traces where there are locks.
 

@@ -42,9 +42,9 @@
 //!
 //! With alternatives it may be another one, which was not explored at E, or does not commute with v
 //! at all. An earlier version overlooked that, and treated v as covered by q. In
-//! `atomic { choose { skip; } or { y += 1; } }` beside `y = 2`, after `skip` and after `y += 1`
-//! were explored first, the race of `y += 1` with `y = 2` was dropped because `skip` commutes with
-//! `y = 2`, and nothing ever did `y += 1` last.
+//! `atomic { choose { skip; } or { y += 1; } }` in parallel with `y = 2`, after `skip` and after
+//! `y += 1` were explored first, the race of `y += 1` with `y = 2` was dropped because `skip`
+//! commutes with `y = 2`, and nothing ever did `y += 1` last.
 //!
 //! Now v is continued by q', for each alternative q' that the thread has after v. Let q* be the
 //! event of this thread in w. If it is one of these and commutes with what w has before it beyond

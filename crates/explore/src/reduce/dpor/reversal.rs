@@ -1,11 +1,11 @@
-//! How the races of an execution can be reversed, where threads block each other.
+//! Reverses the races of an execution, even where threads block each other.
 //!
 //! A race is reversed by an execution in which the later thread makes its attempt before the racing
 //! step. That attempt is computed in the execution without the racing step and everything that
 //! happens after it: a *cut*. The state of a cut is computed by executing its steps, starting from
 //! the longest common prefix whose state is kept. If the thread is enabled there, the cut and that
 //! step are the prefix of an execution that has to be explored. The footprint of the step is then
-//! known, too: it may be larger than while the thread had to wait.
+//! known too: it may be larger than while the thread had to wait.
 //!
 //! If the thread has to wait after the cut, its attempt races with steps of the cut, and smaller
 //! cuts are tried. So a release between two acquisitions is skipped, and the order of the

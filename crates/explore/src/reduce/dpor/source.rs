@@ -21,7 +21,7 @@
 //!
 //! 1. The paper's processes do not block each other. How a race is reversed where they do is in
 //!    `reversal`.
-//! 2. Races are searched for at the end of every execution, also of an abandoned one, not step by
+//! 2. Races are searched for at the end of every execution, even an abandoned one, and not step by
 //!    step: the footprint of a step after the reversal may depend on all steps that do not happen
 //!    after the racing one. Checked too early, a wait for `y == 1` before a write of `x` does not
 //!    conflict with another write of `x`.
@@ -38,8 +38,8 @@
 //! the race. Deviation 4 restores the proof: either all alternatives of the first thread are
 //! explored here, or the first step of every execution is tried or sleeps. If all alternatives
 //! touch the same, they have the same races. The smallest program we know:
-//! `atomic { choose { l = y; } or { y += 1; } }` after a read of `x`, beside `y = 0` and a thread
-//! that chooses between `y += 1` and `x`, loses 2 of 35 traces.
+//! `atomic { choose { l = y; } or { y += 1; } }` after a read of `x`, in parallel with `y = 0` and
+//! a thread that chooses between `y += 1` and `x`, loses 2 of 35 traces.
 //!
 //! **Cost.** Per execution O(length) for each of its races, and a re-execution of a cut for those
 //! for which the execution before had another cut. No table.

@@ -105,7 +105,7 @@ impl WakeupTree {
         self.0.is_empty()
     }
 
-    /// Adds a step after all that are there.
+    /// Appends a step.
     pub(super) fn push(&mut self, event: Event) {
         self.0.push_back((event, WakeupTree::default()));
     }
@@ -161,7 +161,7 @@ impl WakeupTree {
     }
 }
 
-/// What happens to a prefix of executions that has to be explored.
+/// The result for a prefix of executions that has to be explored.
 #[derive(Debug)]
 pub(super) enum Prescription {
     /// It is covered by what was explored or prescribed before. This many steps from the beginning
@@ -178,7 +178,7 @@ pub(super) enum Prescription {
 /// The rest of a sequence.
 type Rest<'f> = SmallVec<[SequenceStep<'f>; 16]>;
 
-/// How a sequence can begin with a step.
+/// The kinds of initials: steps with which a sequence can begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Initial {
     /// It is in the sequence, and depends on nothing before it.

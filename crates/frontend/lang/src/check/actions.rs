@@ -21,7 +21,7 @@ pub(super) struct Action {
     pub(super) span: Span,
 }
 
-/// What an action does.
+/// The kinds of actions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ActionKind {
     /// An operation that is not allowed in every step.
@@ -86,7 +86,7 @@ pub(super) fn atomics<'p>(block: &'p [Stmt], found: &mut Vec<(&'p [Stmt], Span)>
     }
 }
 
-/// What has been evaluated so far.
+/// The kinds of expressions that were evaluated so far.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     /// Only constants and local variables.
@@ -248,7 +248,7 @@ impl Walk {
     }
 }
 
-/// How a method blocks, or acquires a lock for its thread.
+/// The effect of a method: how it blocks, or acquires a lock for its thread.
 fn effect_of(method: Method, object: &Type) -> Option<Effect> {
     let rendezvous = matches!(object, Type::Object(ObjectType::Channel { capacity: 0, .. }));
     Some(match method {

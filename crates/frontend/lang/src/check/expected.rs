@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
         self.refuse(diagnostic)
     }
 
-    /// How to convert one type to the other.
+    /// A hint on converting one type to the other.
     fn conversion(&self, found: &Type, needed: &Type, expr: &ast::Expr) -> Option<String> {
         let text = self.excerpt(expr.span);
         let text = if matches!(expr.kind, ExprKind::Binary(..)) {

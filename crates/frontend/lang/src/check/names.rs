@@ -126,7 +126,7 @@ pub(super) struct GlobalItem<'a> {
     pub(super) declaration: GlobalDeclaration<'a>,
 }
 
-/// How a shared variable is declared.
+/// The declaration of a shared variable.
 pub(super) enum GlobalDeclaration<'a> {
     /// `atomic var x: int = 0;`
     Var { atomic: bool, ty: Option<&'a ast::TypeExpr>, init: Option<&'a ast::Expr> },

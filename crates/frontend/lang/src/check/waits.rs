@@ -19,7 +19,7 @@ use super::actions::{Action, ActionKind, Effect, actions, atomics};
 /// An operation that a function, or one that it calls, performs somewhere.
 type Witness = (Effect, Span);
 
-/// What a call of a function may do.
+/// The summary of a function: the effects of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Summary {
     waits_first: Option<Witness>,

@@ -136,7 +136,7 @@ pub(super) struct Frame {
     pub locals: Vec<Cell>,
     /// The first temporary for numbers, and the first for pointers.
     pub temps: [Cell; 2],
-    /// Which caller to return to, if there are several.
+    /// The number of the caller to return to, if there are several.
     pub selector: Option<Cell>,
     /// All cells of the frame.
     pub cells: std::ops::Range<Cell>,
@@ -298,8 +298,8 @@ impl Cells {
         cells
     }
 
-    /// Which of the shared cells are data: plain variables and those fields of heap records that
-    /// are not objects.
+    /// For each shared cell, whether it is data: plain variables and those fields of heap records
+    /// that are not objects.
     pub(super) fn data(&self, program: &Program) -> Vec<bool> {
         let mut data = vec![false; self.shared as usize];
         for (global, &base) in

@@ -114,11 +114,11 @@ pub(super) enum Instr {
 /// A place in the code where a thread can be between two steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RestPoint {
-    /// Where its next step starts.
+    /// The address at which its next step starts.
     pub address: Address,
     /// The source of its next step.
     pub span: Span,
-    /// What traces show after that source.
+    /// The text that traces show after that source.
     pub tail: &'static str,
     /// Whether the thread may stay here forever.
     pub end: bool,
@@ -172,7 +172,8 @@ pub(super) struct Code {
 pub(super) struct FrameCode {
     /// Its cells.
     pub frame: Frame,
-    /// Where its callers continue; for the first function of a thread, where the thread ends.
+    /// The addresses at which its callers continue; for the first function of a thread, the
+    /// thread's end.
     pub sites: Vec<Address>,
 }
 

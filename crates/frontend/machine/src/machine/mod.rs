@@ -71,8 +71,8 @@ pub struct Machine {
     code: Code,
     slots: Vec<Slot>,
     heap: heap::Heap,
-    /// Which of the shared cells are data: plain variables and those fields of heap records that
-    /// are not objects.
+    /// For each shared cell, whether it is data: plain variables and those fields of heap records
+    /// that are not objects.
     data: Vec<bool>,
     /// The locks among the shared variables, by their cells.
     locks: Vec<(Cell, Kind)>,
@@ -82,7 +82,7 @@ pub struct Machine {
     diagrams: diagram::Diagrams,
 }
 
-/// What the interpreter needs to know about a slot.
+/// The interpreter's data of a slot.
 #[derive(Clone, Debug)]
 struct Slot {
     counter: Field,

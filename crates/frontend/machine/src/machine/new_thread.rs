@@ -10,7 +10,7 @@ use super::run::{Halt, Stepper};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewThread {
     pub(super) slot: usize,
-    /// Where its code starts.
+    /// The address of its code.
     pub(super) entry: Address,
     /// The rest point at its start, if it may fail before the first one: see
     /// [`SlotCode::starts`](super::code::SlotCode::starts).

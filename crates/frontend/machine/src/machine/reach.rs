@@ -90,7 +90,7 @@ impl Cells {
     }
 }
 
-/// What a step may do.
+/// The possible effects of a step.
 #[derive(Debug, Default)]
 struct Reach {
     touched: Cells,
@@ -100,17 +100,17 @@ struct Reach {
     chooses: bool,
 }
 
-/// What is known before an instruction.
+/// The facts before an instruction.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     /// The registers with known values, as numbers of cells.
     regs: BTreeMap<Reg, Cells>,
-    /// What the step may have accessed before.
+    /// The cells that the step may have accessed before.
     touched: Cells,
 }
 
 impl Known {
-    /// Merges what is known on two paths. Returns whether this changed anything.
+    /// Merges the facts of two paths. Returns whether this changed anything.
     fn join(&mut self, other: &Known) -> bool {
         let before = self.clone();
         self.regs.retain(|reg, value| match other.regs.get(reg) {

@@ -3,7 +3,7 @@
 //! A statement is reached when a thread arrives at it. Every statement that is not implied by the
 //! one before has a *mark*: the first of a block, and those after a statement that may fail, block
 //! or leave. Branches without a statement (a missing `else`, an empty block) have marks too. Copies
-//! of a function (for several threads, inside and outside of `atomic`) share them.
+//! of a function (for several threads, inside and outside `atomic`) share them.
 //!
 //! The code sets the marks of a straight line together, with one
 //! [`Instr::Mark`](super::code::Instr::Mark) at its end. Only an error keeps a step from getting

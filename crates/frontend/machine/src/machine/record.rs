@@ -43,7 +43,7 @@ impl Recorder for Off {
 
 /// Writes accesses to a footprint.
 pub(super) struct Accesses<'a> {
-    /// Where they go.
+    /// The footprint to which they are added.
     pub(super) footprint: &'a mut Footprint,
     /// The thread that takes the steps.
     pub(super) machine: &'a Machine,
@@ -89,7 +89,7 @@ impl Recorder for Accesses<'_> {
 
 /// Logs the actions of a step, for reductions by movers.
 pub(super) struct Acts<'a> {
-    /// Where it goes.
+    /// The log to which it is added.
     pub(super) log: &'a mut StepLog,
     /// The thread that takes the steps.
     pub(super) machine: &'a Machine,

@@ -1,4 +1,4 @@
-//! Programs without source, for tests of the inside of a machine.
+//! Programs without source, for tests of the inside a machine.
 
 use super::Machine;
 use crate::program::{

@@ -16,7 +16,7 @@ use super::code::{Address, Cell, Code, Instr, Reg};
 use super::record::{Accesses, Recorder as _};
 use crate::arith;
 
-/// What every thread accesses, step by step.
+/// The accesses of every thread, step by step.
 pub(super) fn lines(machine: &Machine) -> Result<Vec<Vec<Footprint>>, NotStraight> {
     let code = &machine.code;
     // A thread or an `init` block that starts threads is found before the slots that are empty
@@ -52,7 +52,7 @@ struct Line<'m> {
     /// hold addresses and indices.
     regs: [Option<i64>; 256],
     steps: Vec<Footprint>,
-    /// What the current step accesses.
+    /// The accesses of the current step.
     step: Footprint,
 }
 

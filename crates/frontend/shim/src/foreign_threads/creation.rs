@@ -11,8 +11,8 @@
 //!
 //! The caller runs on the OS thread of the execution, and [`is_programs_own`] is true exactly while
 //! a coroutine runs there. Threads that other tests start, or that this test starts before its
-//! check, are started on other OS threads or outside of coroutines. The threads of the search
-//! itself (workers, the watchdog) are started outside of coroutines too.
+//! check, are started on other OS threads or outside coroutines. The threads of the search
+//! itself (workers, the watchdog) are started outside coroutines too.
 //!
 //! # What is not detected
 //!
@@ -39,13 +39,13 @@ pub(crate) const IS_NOTICED: bool = cfg!(all(
 pub(crate) struct Started {
     /// The name of the thread that started it.
     pub(crate) by: String,
-    /// Where the check is.
+    /// The place of the check.
     pub(crate) check: Option<&'static Site<'static>>,
     pub(crate) backtrace: Backtrace,
 }
 
 impl Started {
-    /// What is wrong, where, and what to do.
+    /// The report: the error, its place, and what to do.
     pub(crate) fn text(&self) -> String {
         let place = blocked(&self.backtrace.to_string()).words(self.check);
         text(&self.by, &place)

@@ -319,7 +319,7 @@ impl Arena {
         }
     }
 
-    /// The block outside of the window that contains an address, and the offset in it.
+    /// The block outside the window that contains an address, and the offset in it.
     fn find_elsewhere(&self, address: usize) -> Option<(&Elsewhere, usize)> {
         let (&start, of) = self.elsewhere.range(..=address).next_back()?;
         let offset = address - start;
@@ -483,7 +483,7 @@ pub(crate) unsafe fn poison_place(address: usize, size: usize) {
     for grain in 0..4 {
         if grain == 0 || size > grain * GRAIN {
             // SAFETY: the caller upholds the contract; the last grain may begin in the block and
-            // end after it, which is still inside of the place.
+            // end after it, which is still inside the place.
             unsafe { memory.add(grain * GRAIN).write_bytes(POISON, GRAIN) };
         }
     }

@@ -110,7 +110,7 @@ pub(crate) fn with_quietly<T>(f: impl FnOnce(&mut Runtime) -> T) -> T {
     f(unsafe { &mut *CURRENT.get() })
 }
 
-/// Runs code of the runtime outside of [`with`], so that its allocations do not count as the
+/// Runs code of the runtime outside [`with`], so that its allocations do not count as the
 /// program's.
 pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
     lend();
@@ -154,8 +154,8 @@ pub(crate) fn point(mut op: Op) -> i64 {
     look(|runtime| runtime.reply)
 }
 
-/// What comes before a suspension. Suspending saves and restores all registers of its function,
-/// and this one needs few.
+/// The part before a suspension. Suspending saves and restores all registers of its function, and
+/// this one needs few.
 #[inline(never)]
 fn leave(op: &mut Op) -> *const Yielder<(), ()> {
     with(|runtime| {

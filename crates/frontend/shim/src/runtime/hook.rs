@@ -14,7 +14,7 @@ use crate::stderr::say;
 
 static INSTALLED: Once = Once::new();
 
-/// Installs the hook, once. It passes panics outside of executions to the previous hook.
+/// Installs the hook, once. It passes panics outside executions to the previous hook.
 pub(crate) fn install() {
     INSTALLED.call_once(|| {
         let before = panic::take_hook();

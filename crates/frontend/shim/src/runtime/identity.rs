@@ -31,7 +31,7 @@ pub(crate) struct Identity {
     tag: AtomicU64,
     /// The value at its first use in an execution of a check, as a word.
     first: AtomicU64,
-    /// The number of the next execution at the last use from outside of all executions while there
+    /// The number of the next execution at the last use from outside all executions while there
     /// were some, and the position of that use: see [`foreign_threads`].
     outside: AtomicU64,
     outside_site: AtomicPtr<Site<'static>>,
@@ -74,7 +74,7 @@ impl Identity {
         false
     }
 
-    /// Records that the object is used from outside of all executions while there are some. An
+    /// Records that the object is used from outside all executions while there are some. An
     /// execution that uses it later compares the number with its own. The fences order the write of
     /// `outside` before the read of the tag, and the write of the tag before the read of `outside`:
     /// so at least one of the two sides detects the other. On the side of the execution, which uses

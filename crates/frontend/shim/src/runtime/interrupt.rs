@@ -10,7 +10,7 @@
 //! # Why this is sound
 //!
 //! - The handler acts only if a thread of an execution runs on its own stack, in the turn that the
-//!   watchdog saw, and outside of the runtime. So no reference to the runtime exists, and the
+//!   watchdog saw, and outside the runtime. So no reference to the runtime exists, and the
 //!   suspension is one that could have come at a scheduling point.
 //! - The watchdog sends the signal only if the OS thread has slept in one `futex` call for seconds.
 //!   Then it holds no lock that the handler needs: the allocator and the unwinder wait for nothing
@@ -33,7 +33,7 @@ pub(crate) struct Stuck {
     pub(crate) thread: String,
     /// Its last operation.
     pub(crate) site: Option<&'static Site<'static>>,
-    /// Where the check is.
+    /// The place of the check.
     pub(crate) check: Option<&'static Site<'static>>,
     pub(crate) backtrace: Backtrace,
 }

@@ -82,7 +82,7 @@ pub(crate) struct Options {
     pub(crate) since: u64,
     /// Whether the code under test may start threads that the search does not control.
     pub(crate) allow_uncontrolled: bool,
-    /// Where the check is.
+    /// The place of the check.
     pub(crate) place: Option<&'static Site<'static>>,
 }
 
@@ -159,7 +159,7 @@ pub(crate) type WeakExchange = (usize, u64, u64);
 /// than what counts as spinning.
 const MOST_SPURIOUS: u32 = 2;
 
-/// What is recorded about an access to a plain cell.
+/// The record of an access to a plain cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellAccess {
     /// The number of operations that the thread had performed.

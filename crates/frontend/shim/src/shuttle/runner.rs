@@ -7,7 +7,7 @@ use super::scheduler::{Checking, Scheduler};
 use crate::check::Check;
 use crate::report::Format;
 
-/// What to do about long executions.
+/// The treatment of long executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxSteps {
     /// Follow them, however long they are.
@@ -18,7 +18,7 @@ pub enum MaxSteps {
     ContinueAfter(usize),
 }
 
-/// Where the schedule of a failure goes.
+/// The destination of the schedule of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailurePersistence {
     /// Only into the report, where it always is.
@@ -35,9 +35,9 @@ pub enum FailurePersistence {
 pub struct Config {
     /// The size of each thread's stack in bytes.
     pub stack_size: usize,
-    /// Where the schedule of a failure goes.
+    /// The destination of the schedule of a failure.
     pub failure_persistence: FailurePersistence,
-    /// What to do about long executions.
+    /// The treatment of long executions.
     pub max_steps: MaxSteps,
     /// The time limit. Reaching it is not a failure.
     pub max_time: Option<Duration>,

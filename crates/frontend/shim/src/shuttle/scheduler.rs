@@ -18,7 +18,7 @@ pub(crate) mod sealed {
     }
 }
 
-/// The check that a scheduler stands for.
+/// The check that is equivalent to a scheduler.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Checking(pub(crate) Check);

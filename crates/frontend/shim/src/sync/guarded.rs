@@ -158,7 +158,7 @@ pub(super) struct Held<'a, L, G, T: ?Sized> {
     pub(super) real: Option<G>,
     /// Whether the thread was unwinding when it took the lock.
     unwinding: bool,
-    /// Where it took the lock.
+    /// The place where it took the lock.
     site: &'static Site<'static>,
     not_send: PhantomData<*const ()>,
 }

@@ -51,7 +51,7 @@ impl Once {
         });
     }
 
-    /// Like [`Once::call_once`], but also after an attempt that panicked.
+    /// Like [`Once::call_once`], but also runs after an attempt that panicked.
     #[track_caller]
     pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
         self.call(f);

@@ -64,16 +64,16 @@ macro_rules! sources {
 }
 
 sources!(
-    /// With Preempt.
+    /// The sources with Preempt's mirrors.
     of_preempt, preempt, ::preempt::cell, ::preempt::sync::Arc
 );
 #[cfg(feature = "peers")]
 sources!(
-    /// With loom.
+    /// The sources with loom's mirrors.
     of_loom, loom, ::loom::cell, ::std::sync::Arc
 );
 #[cfg(feature = "peers")]
 sources!(
-    /// With shuttle.
+    /// The sources with shuttle's mirrors.
     of_shuttle, shuttle, crate::peers::rust::plain, ::shuttle::sync::Arc
 );

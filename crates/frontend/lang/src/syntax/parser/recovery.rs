@@ -132,7 +132,7 @@ impl Parser<'_> {
     }
 
     /// Moves to the next line that starts a declaration and is indented less than the current
-    /// token: a statement outside of all blocks is usually followed by more statements, because a
+    /// token: a statement outside all blocks is usually followed by more statements, because a
     /// `}` closed too much.
     pub(super) fn skip_strays(&mut self) {
         let column = self.column(self.token().span);

@@ -74,7 +74,7 @@ struct Following<'f, 'm> {
     nodes: &'f mut Nodes,
     /// The thread and its rest point; `None` for an invariant.
     of: Option<(ThreadId, &'m RestPoint)>,
-    /// Where an invariant that holds continues.
+    /// The address at which an invariant that holds continues.
     holds: NodeId,
     /// The nodes for a thread that blocks, and for one that may stay blocked forever.
     waits: [NodeId; 2],

@@ -171,7 +171,7 @@ impl Diagrams {
     }
 }
 
-/// What a walk needs. A copy, so that it stays in registers whatever is written to states.
+/// The data of a walk. A copy, so that it stays in registers whatever is written to states.
 #[derive(Clone, Copy)]
 struct View<'d> {
     nodes: &'d [Node],

@@ -18,7 +18,7 @@ struct Fields<'p, 'm> {
     first: Cell,
     /// The values written to them.
     put: Vec<(Cell, Value)>,
-    /// What must be known before the result is valid.
+    /// The tests that must be decided before the result is valid.
     unknown: Once<Option<Turn>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which blocks outlive executions: they come from the allocator below.
+//! Blocks that outlive executions: they come from the allocator below.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,8 +12,8 @@ use preempt_system::ThreadSet;
 
 use super::PAGE;
 
-/// Where the first execution of a window begins. Not at 0: the address of the window itself is in
-/// variables of the runtime, and must not look like a reference to a block.
+/// The offset at which the first execution of a window begins. Not 0: the address of the window
+/// itself is in variables of the runtime, and must not look like a reference to a block.
 pub(super) const FIRST: usize = PAGE;
 
 /// The bytes in all parts of executions that could not end.
@@ -53,7 +53,7 @@ impl Part {
 pub(super) struct Parts {
     /// Sorted by their offsets, without overlaps.
     all: Vec<Part>,
-    /// Where the current execution begins.
+    /// The offset at which the current execution begins.
     start: usize,
     /// Blocks of the current execution that other OS threads have freed. Only the window's owner
     /// uses the records of these blocks, so the owner subtracts them when the execution ends.

@@ -158,7 +158,7 @@ pub(super) fn keep(left: &[(usize, Layout)]) {
 }
 
 /// The program frees or moves a block of the allocator below. If it is kept here, its owner was
-/// outside of the execution, and it is not to be freed a second time.
+/// outside the execution, and it is not to be freed a second time.
 #[inline]
 pub(crate) fn forget(address: usize) {
     if COUNT.load(Relaxed) > 0 {
@@ -256,7 +256,7 @@ fn quiet() -> Option<Quiet> {
     }
 }
 
-/// What a scan may find to be without references.
+/// The memory that a scan may find to be unreferenced.
 pub(super) struct Candidates {
     /// The abandoned parts of each window, by their beginnings, and whether there is a reference.
     windows: Vec<(&'static Window, Vec<(Part, bool)>)>,
@@ -272,7 +272,7 @@ fn ranges(window: &Window, part: &Part) -> impl Iterator<Item = Range> + use<> {
     window.ranges(part).map(|(start, end)| (Hidden::new(start), Hidden::new(end)))
 }
 
-/// The number that stands for the window of blocks from the allocator below.
+/// The window number that represents blocks from the allocator below.
 const BELOW: usize = usize::MAX;
 
 impl Candidates {

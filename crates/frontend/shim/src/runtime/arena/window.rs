@@ -41,7 +41,7 @@ pub(super) struct Window {
     pub(super) bits: u32,
     /// The OS thread whose runtime uses it; 0 if none does.
     pub(super) owner: AtomicUsize,
-    /// What executions have left behind.
+    /// The parts that executions have left.
     pub(super) parts: Mutex<Parts>,
     pub(super) blocks: UnsafeCell<Blocks>,
 }

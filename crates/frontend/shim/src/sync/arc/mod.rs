@@ -29,7 +29,7 @@ pub use self::weak::Weak;
 /// A mirror of [`std::sync::Arc`].
 pub struct Arc<T: ?Sized> {
     std: ManuallyDrop<Std<T>>,
-    /// The execution in which it was made; 0 outside of all.
+    /// The execution in which it was made; 0 outside all.
     execution: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::runtime::inside;
 /// A mirror of [`std::sync::Weak`].
 pub struct Weak<T: ?Sized> {
     std: ManuallyDrop<Std<T>>,
-    /// The execution in which its `Arc` was made; 0 outside of all.
+    /// The execution in which its `Arc` was made; 0 outside all.
     execution: u64,
 }
 

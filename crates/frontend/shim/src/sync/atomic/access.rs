@@ -12,7 +12,7 @@
 //!   access so far.
 //! - `unsync_load`, `as_ptr` and `Debug` are not scheduling points. The program promises that no
 //!   other thread writes at the same time, or does not care.
-//! - Code outside of all checks uses the atomic of std alone.
+//! - Code outside all checks uses the atomic of std alone.
 //!
 //! So the copy and the newest value in memory are equal except after such a plain write, after
 //! which the next access finds the difference and [initialises](Memory::initialise) the memory with
