@@ -492,7 +492,9 @@ fn a_read_modify_write_continues_a_release_sequence() {
             if shared.1.load(Acquire) == 2 {
                 shared.0.read();
             }
-            threads.map(|t| t.join().unwrap());
+            for thread in threads {
+                thread.join().unwrap();
+            }
         }
     };
     passes(program(Release));
@@ -558,7 +560,9 @@ fn relaxed_increments_are_exact() {
                 let _ = count.fetch_update(Relaxed, Relaxed, |value| Some(value + 1));
             })
         });
-        threads.map(|t| t.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert_eq!(count.load(Relaxed), 4);
     });
 }
