@@ -167,7 +167,8 @@ impl Check {
     }
 
     /// Skips equivalent executions with this partial-order reduction.
-    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|graphs|budgeted-sleep|cb-por|cb-por-states|dpor-fg`.
+    /// `PREEMPT_REDUCE=none|sleep|dpor|dpor-optimal|graphs|budgeted-sleep|cb-por|cb-por-states` or
+    /// `dpor-fg`.
     pub fn reduce(self, reduction: Reduction) -> Check {
         Check { reduction: Some(reduction), ..self }
     }

@@ -171,8 +171,8 @@ impl Graph {
         })
     }
 
-    /// Whether `next`, whose past is `past`, has to wait for a step that was displaced and is not in
-    /// the graph again.
+    /// Whether `next`, whose past is `past`, has to wait for a step that was displaced and is not
+    /// in the graph again.
     pub(super) fn must_wait(&self, next: StepId, past: &Past) -> bool {
         self.items.iter().any(|item| match item {
             Item::Stub { step, .. } => {
@@ -182,8 +182,8 @@ impl Graph {
         })
     }
 
-    /// Leaves a stub of item `at` of this graph, a step that `floor` has displaced, in `rest`, which
-    /// is this graph [restricted](Graph::restrict) to `past`.
+    /// Leaves a stub of item `at` of this graph, a step that `floor` has displaced, in `rest`,
+    /// which is this graph [restricted](Graph::restrict) to `past`.
     pub(super) fn leave_stub(&self, rest: &mut Graph, at: usize, floor: StepId, past: &Past) {
         let Item::Act { step, accesses, .. } = &self.items[at] else {
             unreachable!("only a step on objects is displaced")
@@ -304,7 +304,10 @@ impl Graph {
                 !self.after(*location, *source).iter().any(is_previous_store)
             }
             Item::Write { step, location } => {
-                let reads_it = |item: &Item| matches!(item, Item::Read { source, .. } if *source == Some(*step));
+                let reads_it = |item: &Item| match item {
+                    Item::Read { source, .. } => *source == Some(*step),
+                    _ => false,
+                };
                 !previous().any(reads_it)
                     && !self.after(*location, Some(*step)).iter().any(is_previous_store)
             }

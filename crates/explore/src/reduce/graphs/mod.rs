@@ -48,16 +48,18 @@
 //!    be given to that other one. Whether a compare-and-exchange writes is decided again when it
 //!    reads something else.
 //! 2. *Objects that block* have an order of conflicting steps instead of reads-from. The next step
-//!    of a thread may come before steps that are in the graph ([`GraphSearch::displace`]). The first
-//!    of these becomes a [stub](Item::Stub): it comes after the step that displaced it, whenever its
-//!    thread can take it. Without stubs two locks would displace each other forever. A thread that
-//!    waits when no thread can step still displaces: it may have come earlier.
-//! 3. *Steps that only read an object* are independent of each other, so a step that writes may come
-//!    after any set of them. It is displaced by one of them at a time, in the order in which they
-//!    were added: one that was removed when a later one displaced the same step stays behind it
-//!    (`behind` of a stub). A step that writes chooses directly which of them stay before it.
-//! 4. *An order of execution* is kept with each graph ([`Graph::path`]), because the order < is none:
-//!    a revisited load reads a later event.
+//!    of a thread may come before steps that are in the graph ([`GraphSearch::displace`]). The
+//!    first of these becomes a [stub](Item::Stub): it comes after the step that displaced it,
+//!    whenever its thread can take it. Without stubs two locks would displace each other forever. A
+//!    thread that waits when no thread can step still displaces: it may have come earlier.
+//! 3. *Steps that only read an object* are independent of each other, so a step that writes may
+//!    come after any set of them. It is displaced by one of them at a time, in the order in which
+//!    they were added: one that was removed when a later one displaced the same step stays behind
+//!    it (`behind` of a stub). A step that writes chooses directly which of them stay before it.
+//!    That each graph is reached once then is tested, not proved; condition variables, whose steps
+//!    access two objects, are reached more than once and are refused.
+//! 4. *An order of execution* is kept with each graph ([`Graph::path`]), because the order < is
+//!    none: a revisited load reads a later event.
 //! 5. *Choices* of the program are maximal if they are the first one.
 //!
 //! **Cost.** For a graph of n events, O(n) entries of work with a graph each, for every step on the
@@ -94,8 +96,8 @@ pub(crate) struct GraphSearch<'c, S> {
 enum Work {
     /// Adds the next step of a thread at the end.
     Extend { graph: Graph, choice: Choice },
-    /// The next step of `by` writes, and the read `read`, which belongs to place `at`, reads from it.
-    /// The positions of the write in modification order are to be found.
+    /// The next step of `by` writes, and the read `read`, which belongs to place `at`, reads from
+    /// it. The positions of the write in modification order are to be found.
     Revisit { graph: Graph, by: ThreadId, read: StepId, at: usize },
     /// The same with a position.
     Reread { graph: Graph, write: Choice, read: StepId, at: usize },

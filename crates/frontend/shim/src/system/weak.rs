@@ -78,8 +78,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The next step of a thread as a part of the execution graph. Refuses what a search over graphs
-    /// does not handle.
+    /// The next step of a thread as a part of the execution graph. Refuses what a search over
+    /// graphs does not handle.
     pub(super) fn describe_step(&mut self, thread: ThreadId) -> Result<GraphStep, RestartReason> {
         if self.phase != Phase::Live {
             self.catch_up()?;
@@ -163,10 +163,7 @@ fn obstacle(kind: OpKind) -> Option<Obstacle> {
         OpKind::WeakCompareExchange { .. } | OpKind::Downgrade => false,
         OpKind::Wait | OpKind::Wake { .. } => false,
         OpKind::Park { early } => early == EarlyWake::Never,
-        OpKind::Object(action) => !matches!(
-            action,
-            Action::NotifyOne { .. } | Action::NotifyAll | Action::Arrive | Action::Leave
-        ),
+        OpKind::Object(action) => !matches!(action, Action::NotifyOne { .. } | Action::NotifyAll),
         OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
         OpKind::CompareExchange { .. } | OpKind::Fence => true,
         OpKind::Touch | OpKind::Peek | OpKind::Choose(_) => true,

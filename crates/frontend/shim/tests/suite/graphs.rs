@@ -135,6 +135,7 @@ enum Operation {
     TryWrite,
     Park,
     Unpark,
+    Barrier,
     Choose,
 }
 
@@ -145,6 +146,7 @@ enum Family {
     Mutex,
     RwLock,
     Park,
+    Barrier,
     Choice,
 }
 
@@ -191,6 +193,7 @@ fn random_thread(random: &mut Random, families: &[Family]) -> Vec<Operation> {
             },
             Family::Park if way < 2 => Operation::Park,
             Family::Park => Operation::Unpark,
+            Family::Barrier => Operation::Barrier,
             Family::Choice => Operation::Choose,
         });
     }
@@ -206,6 +209,7 @@ struct Objects {
     atomic: AtomicU64,
     mutex: Mutex<u64>,
     lock: RwLock<u64>,
+    barrier: Barrier,
     first: StdMutex<Option<thread::Thread>>,
 }
 
@@ -247,6 +251,7 @@ fn run_thread(code: &[Operation], objects: &Objects) -> Vec<u64> {
                 let first = objects.first.lock().unwrap().clone();
                 first.unwrap().unpark();
             }
+            Operation::Barrier => seen.push(objects.barrier.wait().is_leader().into()),
             Operation::Choose => seen.push(preempt::choose(2) as u64),
         }
     }
@@ -262,6 +267,7 @@ fn run_objects(program: &[Vec<Operation>], all: &StdMutex<Seen>) {
         atomic: AtomicU64::new(0),
         mutex: Mutex::new(0),
         lock: RwLock::new(0),
+        barrier: Barrier::new(2),
         first: StdMutex::new(None),
     });
     let threads: Vec<_> = program
@@ -313,6 +319,8 @@ fn objects_have_the_graphs_of_brute_force() {
         &[Family::RwLock],
         &[Family::RwLock, memory],
         &[Family::Park, memory],
+        &[Family::Barrier],
+        &[Family::Barrier, Family::Mutex, memory],
         &[Family::Choice, memory, Family::Mutex],
         &[Family::Mutex, Family::RwLock, Family::Park, memory],
     ]
@@ -342,16 +350,6 @@ fn what_is_not_handled_is_refused_by_name() {
     });
     assert!(wait.contains("`Reduction::Graphs` does not handle `"), "{wait}");
     assert!(wait.contains("graphs.rs:"), "{wait}");
-    let barrier = refusal(&graphs(), || {
-        let barrier = Arc::new(Barrier::new(2));
-        let t = thread::spawn({
-            let barrier = barrier.clone();
-            move || barrier.wait().is_leader()
-        });
-        barrier.wait();
-        t.join().unwrap();
-    });
-    assert!(barrier.contains("does not handle `"), "{barrier}");
     let spin = refusal(&graphs(), || {
         let flag = Arc::new(AtomicBool::new(false));
         let t = thread::spawn({
