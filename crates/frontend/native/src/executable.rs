@@ -55,7 +55,7 @@ pub struct Executable {
     pub(crate) functions: Functions,
     /// The allocator of the program.
     pub allocator: Allocator,
-    /// Whether data races are looked for, if plain accesses are visible.
+    /// Whether to detect data races, if plain accesses are visible.
     pub races: bool,
     /// The exit status of a good execution.
     pub expected_exit: i32,

@@ -32,7 +32,7 @@ pub struct Told {
     path: Vec<Choice>,
 }
 
-/// Runs an execution that was told again, under gdb, which stops before the step with this number,
+/// Runs a recorded execution again under gdb, which stops before the step with this number,
 /// from 1, in the thread that takes it, and then executes `commands`. Returns when the user leaves
 /// gdb. `Err` is why gdb does not run.
 pub fn debug(program: &Native, told: &Told, step: u32, commands: &[String]) -> Result<(), String> {

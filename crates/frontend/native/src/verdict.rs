@@ -93,15 +93,15 @@ fn incident_failure(
         Incident::Race { address, first, second } => {
             let name = symbols.variable(address, 16);
             let name = name.unwrap_or_else(|| "memory without a name".to_owned());
-            let told = |access: Access| {
+            let describe = |access: Access| {
                 let verb = if access.writes { "writes" } else { "reads" };
                 let place = symbols.own_caller(access.pc).map(|site| format!(" at {site}"));
                 format!("{} {verb}{}", thread(access.thread.index()), place.unwrap_or_default())
             };
             let message = format!(
                 "data race on {name}: {} and {}, and no synchronisation orders the two",
-                told(first),
-                told(second)
+                describe(first),
+                describe(second)
             );
             let site = symbols.own_caller(second.pc);
             Failure { kind: FailureKind::Race, message, site }

@@ -67,11 +67,11 @@ fn freed_state(state: u64) -> (usize, u64) {
     (((state ^ 0xDEAD_0000_0000_0000) >> 48) as usize, state & ADDRESS)
 }
 
-/// How far each region is used, and how far it is mapped; 0 at the beginning.
+/// The used and the mapped bytes of each region.
 static mut USED: [[usize; 2]; MAX_THREADS] = [[0; 2]; MAX_THREADS];
 
 fn used(slot: usize) -> &'static mut [usize; 2] {
-    // SAFETY: only the running thread gets here, and the reference ends before another thread runs.
+    // SAFETY: only the running thread calls this, and the reference ends before another thread runs.
     unsafe { &mut (*addr_of_mut!(USED))[slot] }
 }
 
@@ -121,7 +121,7 @@ pub fn allocate(size: usize, alignment: usize) -> usize {
         *mapped += more;
     }
     *used = end - region;
-    // SAFETY: the block and its header are mapped, and belong to no one else.
+    // SAFETY: the block and its header are mapped, and no other block overlaps them.
     unsafe { *header(start) = Header { size, state: LIVE } };
     start
 }

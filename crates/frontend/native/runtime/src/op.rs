@@ -44,7 +44,7 @@ pub struct Versions {
     pub after: u32,
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Clone, Copy)]
 pub struct Outcome {
     pub alternative: u32,

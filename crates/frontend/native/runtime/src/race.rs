@@ -136,13 +136,13 @@ pub fn prepare() {
 /// Whether races are detected now.
 #[inline]
 pub fn is_on() -> bool {
-    // SAFETY: only the thread with the baton, or the only thread, comes here.
+    // SAFETY: only the thread with the baton, or the only thread, runs this.
     let is_prepared = unsafe { !OBJECTS.is_null() };
     is_prepared && active() && runtime().concurrent
 }
 
 fn clocks(slot: usize) -> &'static mut ThreadClocks {
-    // SAFETY: only the thread with the baton comes here.
+    // SAFETY: only the thread with the baton runs this.
     unsafe { &mut (*addr_of_mut!(THREADS))[slot] }
 }
 
@@ -254,7 +254,7 @@ pub fn synchronise(slot: usize, op: Op, joined: u64, [first, second]: [u32; 2]) 
         }
         Op::Enter => join_all(slot),
         Op::Io | Op::IoWait => {
-            // SAFETY: only the thread with the baton comes here.
+            // SAFETY: only the thread with the baton runs this.
             let descriptors = unsafe { &mut *addr_of_mut!(DESCRIPTORS) };
             join(&mut clocks(slot).now, descriptors);
             *descriptors = clocks(slot).now;
@@ -322,7 +322,7 @@ fn cell(address: usize) -> &'static mut Cell {
     let page = address / PAGE;
     let mut at = (page.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) & (PAGES - 1);
     for _ in 0..PAGES {
-        // SAFETY: only the thread with the baton comes here; the index is below the length.
+        // SAFETY: only the thread with the baton runs this; the index is below the length.
         let known = unsafe { &mut (*addr_of_mut!(PAGE_OF))[at] };
         if *known == 0 {
             *known = page;
@@ -364,7 +364,7 @@ fn access_cell(address: usize, bytes: u8, writes: bool, pc: usize) {
     let write = cell.writes.iter().find(races).map(|old| (old.thread, old.pc, true));
     let read = || cell.reads.iter().find(races).map(|old| (old.thread, old.pc, false));
     if let Some(other) = write.or_else(|| read().filter(|_| writes)) {
-        // SAFETY: only the thread with the baton comes here.
+        // SAFETY: only the thread with the baton runs this.
         if !core::mem::replace(unsafe { &mut *addr_of_mut!(REPORTED) }, true) {
             log_race(address as u64, pc, writes, other);
         }
@@ -382,7 +382,7 @@ pub fn forget(address: usize, len: usize) {
         return;
     }
     for at in 0..PAGES {
-        // SAFETY: only the thread with the baton comes here; the index is below the length.
+        // SAFETY: only the thread with the baton runs this; the index is below the length.
         let page = unsafe { (*addr_of_mut!(PAGE_OF))[at] };
         if page != 0 && (address..address.saturating_add(len)).contains(&(page * PAGE)) {
             // SAFETY: the cells of all pages are mapped, and valid if they are zero.

@@ -65,7 +65,7 @@ static mut PASTS: [Past; MAX_THREADS] = [EMPTY; MAX_THREADS];
 static mut MANY_OPS: [Ops<ROOM>; MAX_THREADS] = [Ops::EMPTY; MAX_THREADS];
 
 fn past(slot: usize) -> &'static mut Past {
-    // SAFETY: only the thread with the baton comes here, and the reference ends before it is
+    // SAFETY: only the thread with the baton runs this, and the reference ends before it is
     // handed over.
     unsafe { &mut (*addr_of_mut!(PASTS))[slot] }
 }

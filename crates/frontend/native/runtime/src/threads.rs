@@ -20,7 +20,7 @@ pub const NOBODY: usize = usize::MAX;
 ///
 /// Only the thread with the baton runs code of the program, so one variable takes the place of a
 /// thread-local one: a shared library pays a function call for each access to those. Any other
-/// thread that gets here (one that libc has created for itself) has another thread pointer.
+/// thread that asks (one that libc has created for itself) has another thread pointer.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 static HOLDER_SLOT: AtomicUsize = AtomicUsize::new(NOBODY);
 
@@ -50,7 +50,7 @@ pub fn become_thread(slot: usize) {
     HOLDER.store(if slot == NOBODY { 0 } else { thread_pointer() }, Relaxed);
 }
 
-/// How far a thread has come.
+/// The life cycle of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// There is no thread in the slot.
