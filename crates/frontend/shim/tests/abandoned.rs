@@ -119,7 +119,11 @@ fn what_nobody_refers_to_is_released() {
     let (stop, runs) = (std::sync::atomic::AtomicBool::new(false), 3000);
     let disturbed = std::thread::scope(|scope| {
         use std::sync::atomic::Ordering::Relaxed;
-        let runs_always = scope.spawn(|| while !stop.load(Relaxed) {});
+        let runs_always = scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
         let before = resident();
         random(runs).run(|| deadlock(10));
         let grown = resident().saturating_sub(before);
