@@ -492,9 +492,7 @@ fn a_read_modify_write_continues_a_release_sequence() {
             if shared.1.load(Acquire) == 2 {
                 shared.0.read();
             }
-            for thread in threads {
-                thread.join().unwrap();
-            }
+            threads.into_iter().for_each(|t| t.join().unwrap());
         }
     };
     passes(program(Release));
@@ -560,9 +558,7 @@ fn relaxed_increments_are_exact() {
                 let _ = count.fetch_update(Relaxed, Relaxed, |value| Some(value + 1));
             })
         });
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        threads.into_iter().for_each(|t| t.join().unwrap());
         assert_eq!(count.load(Relaxed), 4);
     });
 }
