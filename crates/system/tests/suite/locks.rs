@@ -104,8 +104,9 @@ fn objects_are_shown_in_words() {
         show(Kind::RwLock, &[(0, Action::ReadLock), (2, Action::ReadLock)]),
         "read by t0, t2"
     );
-    assert_eq!(show(Kind::Condvar, &[]), "nobody waits");
+    assert_eq!(show(Kind::Condvar, &[]), "no waiters");
     assert_eq!(show(Kind::Condvar, &[(1, Action::Wait)]), "t1 waits");
+    assert_eq!(show(Kind::Condvar, &[(1, Action::Wait), (2, Action::Wait)]), "t1, t2 wait");
     let event = Kind::Event { auto: false, set: false };
     assert_eq!(
         (show(event, &[]), show(event, &[(0, Action::Set)])),
