@@ -71,7 +71,7 @@ fn freed_state(state: u64) -> (usize, u64) {
 static mut USED: [[usize; 2]; MAX_THREADS] = [[0; 2]; MAX_THREADS];
 
 fn used(slot: usize) -> &'static mut [usize; 2] {
-    // SAFETY: only the running thread calls this, and the reference ends before another thread runs.
+    // SAFETY: only the running thread calls this; the reference ends before another thread runs.
     unsafe { &mut (*addr_of_mut!(USED))[slot] }
 }
 

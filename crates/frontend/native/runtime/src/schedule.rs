@@ -190,7 +190,7 @@ fn log(event: Event) {
     if runtime.events >= MAX_EVENTS {
         full("the log of the execution is full");
     }
-    if runtime.events % AHEAD == 0 && runtime.events > 0 {
+    if runtime.events.is_multiple_of(AHEAD) && runtime.events > 0 {
         map_ahead(runtime.events);
     }
     // SAFETY: the index is below the length, and the controller reads after the execution.

@@ -155,6 +155,12 @@ unsafe extern "C" {
     fn pthread_key_create(key: *mut c_uint, end: extern "C-unwind" fn(P)) -> c_int;
     fn pthread_setspecific(key: c_uint, value: P) -> c_int;
     fn pthread_self() -> u64;
+    fn pthread_attr_init(attributes: P) -> c_int;
+    fn pthread_attr_destroy(attributes: P) -> c_int;
+    fn pthread_attr_getstack(attributes: P, address: *mut P, size: *mut usize) -> c_int;
+    fn pthread_attr_setstack(attributes: P, address: P, size: usize) -> c_int;
+    fn pthread_attr_getguardsize(attributes: P, size: *mut usize) -> c_int;
+    fn pthread_attr_setguardsize(attributes: P, size: usize) -> c_int;
     fn exit(code: c_int) -> !;
 }
 
@@ -179,6 +185,47 @@ pub fn prepare_main() {
         pthread_setspecific(KEY.load(Relaxed), 1 as P);
     }
     keep_stacks();
+    find_main_stack();
+}
+
+/// The lowest address, the size and the guard of the main thread's stack; zeros if not known.
+static MAIN_STACK: [AtomicUsize; 3] =
+    [AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)];
+
+/// Finds the stack of the main thread for [`main_attributes`].
+fn find_main_stack() {
+    // `pthread_attr_t` has 56 bytes.
+    let mut attributes = [0_u64; 8];
+    let at = (&raw mut attributes).cast();
+    let main = runtime().threads[0].pthread;
+    if real!(pthread_getattr_np: extern "C" fn(u64, P) -> c_int)(main, at) != 0 {
+        return;
+    }
+    let (mut address, mut size, mut guard) = (core::ptr::null_mut(), 0, 0);
+    // SAFETY: the attributes are initialised, and the results are valid for writes.
+    unsafe {
+        pthread_attr_getstack(at, &mut address, &mut size);
+        pthread_attr_getguardsize(at, &mut guard);
+        pthread_attr_destroy(at);
+    }
+    let found = [address as usize, size, guard];
+    MAIN_STACK.iter().zip(found).for_each(|(to, from)| to.store(from, Relaxed));
+}
+
+/// Writes the attributes of the main thread, as far as they concern its stack. libc would read and
+/// parse `/proc/self/maps` for that, and the standard library of Rust asks for it before `main`.
+/// Returns whether it has written them.
+pub fn main_attributes(thread: u64, attributes: P) -> bool {
+    let [address, size, guard] = [0, 1, 2].map(|at| MAIN_STACK[at].load(Relaxed));
+    if size == 0 || thread != runtime().threads[0].pthread {
+        return false;
+    }
+    // SAFETY: the program passes attributes that are valid for writes.
+    unsafe {
+        pthread_attr_init(attributes) == 0
+            && pthread_attr_setstack(attributes, address as P, size) == 0
+            && pthread_attr_setguardsize(attributes, guard) == 0
+    }
 }
 
 /// Makes the calling thread, the only one, the main thread of the program.

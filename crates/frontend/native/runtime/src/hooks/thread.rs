@@ -7,7 +7,7 @@ use crate::block::Op;
 use crate::real::real;
 use crate::schedule::{Next, point};
 use crate::sys::{EDEADLK, P};
-use crate::threads::{Start, create, join, me, set_result, slot_of};
+use crate::threads::{Start, create, join, main_attributes, me, set_result, slot_of};
 
 /// `ESRCH`: there is no such thread.
 const NO_THREAD: c_int = 3;
@@ -52,6 +52,12 @@ hook!(fn pthread_exit(result: P; pc) -> () {
 hook!(fn thrd_exit(result: c_int; pc) -> () {
     set_result(result as isize as P);
     real!(pthread_exit: extern "C-unwind" fn(P))(result as isize as P)
+});
+hook!(fn pthread_getattr_np(thread: u64, attributes: P; pc) -> c_int {
+    match main_attributes(thread, attributes) {
+        true => 0,
+        false => real!(pthread_getattr_np: extern "C-unwind" fn(u64, P) -> c_int)(thread, attributes),
+    }
 });
 hook!(fn sched_yield(; pc) -> c_int {
     point(Next::on(Op::Yield, 0, pc));
