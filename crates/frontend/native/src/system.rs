@@ -15,11 +15,11 @@
 //! already: what a thread does up to its next operation is a function of what happens before its
 //! step, if there are no data races and all synchronisation is visible. Taking the step from memory
 //! was tried, and comparing every later child with what had been supposed. It is not done, because
-//! the search then goes back before any child shows that the assumption is wrong. It lost the
-//! errors of `use_before_init.c` (a race on plain memory) and of `panics.rs` (atomic instructions
-//! that are not visible), which are found because the child is run, and the operation that a thread
-//! then reaches is part of the cached name ([`System::announced`]). Who knows that a program has
-//! no data races has `--reduce cb-por`, which relies on the same and needs 2 children for a graph.
+//! the search then goes back before any child shows that the assumption is wrong. Errors were lost,
+//! among them that of `panics.rs`, whose atomic instructions are not visible. They are found because
+//! the child is run, and the operation that a thread then reaches is part of the cached name
+//! ([`System::announced`]). For a program that is known to have no data races there is
+//! `--reduce cb-por`, which relies on the same assumption and needs 2 children for a graph.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;

@@ -208,7 +208,7 @@ impl SeqCst {
         })
     }
 
-    /// The fences that matter for the edges from an access: see [`SeqCst::reaches`].
+    /// The fences that matter for the edges from an access: see [`SeqCst::closes_cycle`].
     pub(super) fn fences_before(&self, access: NewAccess<'_>) -> Nodes {
         self.fences_within(access.after).collect()
     }
