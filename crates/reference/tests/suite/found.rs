@@ -123,6 +123,30 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread u { y = 0; }
         thread v { atomic { a[y] = 1; } }",
     ),
+    (
+        "accesses through a pointer were one step although the variable is atomic",
+        "atomic var y = 0;
+        thread t { var p: *int = &y; *p = 1; *p = 0; }
+        thread u { assert y != 1, \"U\"; }",
+    ),
+    (
+        "the same with a variable that is promoted",
+        "var x = 0;
+        thread t { var p: *int = &x; *p = fetch_sub(x, 1); }
+        thread u { if x >= 0 { end: await false; } assert false, \"U\"; }",
+    ),
+    (
+        "the same with an element of an array",
+        "var a: [int; 2]; var i = 1;
+        thread t { var p: *int = &a[i]; *p = 1; *p = 0; }
+        thread u { assert a[1] != 1, \"U\"; }",
+    ),
+    (
+        "the same with a part of a record that a pointer points to",
+        "record Pair { first: int, second: int } var pair: Pair;
+        thread t { var p: *Pair = &pair; var q: *int = &p.second; *q = 1; *q = 0; }
+        thread u { assert pair.second != 1, \"U\"; }",
+    ),
 ];
 
 #[test]

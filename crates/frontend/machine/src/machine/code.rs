@@ -10,7 +10,7 @@ use std::ops::Range;
 use preempt_system::object::{Action, Kind};
 
 use super::cells::Frame;
-use crate::program::{BinaryOp, FunctionId, UnaryOp};
+use crate::program::{BinaryOp, FunctionId, Type, UnaryOp};
 use crate::source::Span;
 
 /// A scratch register.
@@ -45,8 +45,9 @@ pub(super) enum Instr {
     Clear { from: Cell, to: Cell },
     /// `addr += index * stride`; fails unless `index` is below `len`.
     Index { addr: Reg, index: Reg, stride: u32, len: u32 },
-    /// `addr` is a pointer: fails if it is null, otherwise turns it into the number of a cell.
-    Deref { addr: Reg },
+    /// `addr` is a pointer to a type of [`Code::targets`]: fails if it is null, otherwise turns it
+    /// into the number of a cell.
+    Deref { addr: Reg, target: u16 },
     /// `addr += offset`
     Offset { addr: Reg, offset: u32 },
     /// `dst = op src`
@@ -148,6 +149,8 @@ pub(super) struct Code {
     pub messages: Vec<String>,
     /// Operations on objects.
     pub operations: Vec<Operation>,
+    /// The types of what pointers that are followed point to.
+    pub targets: Vec<Type>,
     /// The frames from which functions return.
     pub frames: Vec<FrameCode>,
     /// The slots: threads that start with the program, then those for `spawn`.

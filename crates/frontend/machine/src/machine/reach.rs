@@ -7,15 +7,23 @@
 //! paths of the code from there, and not for the state.
 //!
 //! The answer is an upper bound. Every branch is assumed to be possible, a function may return to
-//! each of its callers, an index may have any value in its range, a pointer may lead to any record.
+//! each of its callers, an index may have any value in its range. A pointer may lead to any heap
+//! record, and to any shared place of its type whose address the program takes ([`Targets`]).
 //! Imprecision adds scheduling points and never removes one.
+//!
+//! An earlier version let pointers lead to heap records only, so a step that accesses a variable
+//! through a pointer was merged even if the variable is atomic or promoted. `*p = 1; *p = 0` with
+//! `p = &y` and atomic `y` was one step, and `assert y != 1` in parallel never failed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use preempt_system::Location;
 
 use super::Machine;
-use super::code::{Address, Cell, Instr, Reg};
+use super::cells::size;
+use super::code::{Address, Cell, Instr, Reg, RestPoint};
+use crate::program::{Base, ExprKind, Place, Projection, Type};
+use crate::walk;
 
 /// The most ranges of cells that are distinguished; more are merged into one.
 const MOST_RANGES: usize = 256;
@@ -25,12 +33,11 @@ const MOST_RANGES: usize = 256;
 /// thread may wait for.
 pub(super) fn data_steps(machine: &Machine, points: &BTreeSet<Location>) -> Vec<Vec<bool>> {
     let mut awaited = Cells::default();
+    let targets = Targets::of(machine);
     let slots = machine.code.slots.iter();
-    let reaches: Vec<Vec<Reach>> = slots
-        .map(|slot| {
-            slot.rests.iter().map(|rest| Reach::from(machine, rest.address, &mut awaited)).collect()
-        })
-        .collect();
+    let mut reach = |rest: &RestPoint| Reach::from(machine, &targets, rest.address, &mut awaited);
+    let reaches: Vec<Vec<Reach>> =
+        slots.map(|slot| slot.rests.iter().map(&mut reach).collect()).collect();
     points.iter().for_each(|&Location(cell)| awaited.add(cell.into(), cell.into()));
     let is_data = |reach: &Reach| reach.is_data(machine, &awaited);
     reaches.iter().map(|slot| slot.iter().map(is_data).collect()).collect()
@@ -90,6 +97,102 @@ impl Cells {
     }
 }
 
+/// The cells at which pointers may point, by the type of what they point to.
+///
+/// A pointer is the address of a heap record, of a shared variable or of a part of one of these.
+/// Addresses of locals are not taken. So all cells outside the heap come from expressions `&place`:
+/// those of a variable's part directly, and those of a part of `*p` from the cells of `p`'s type.
+#[derive(Debug, Default)]
+struct Targets(Vec<(Type, Cells)>);
+
+impl Targets {
+    fn of(machine: &Machine) -> Targets {
+        let mut places = Vec::new();
+        for function in &machine.program.functions {
+            walk::exprs(&function.body, &mut |e| {
+                if let (ExprKind::AddressOf(place), Type::Pointer(target)) = (&e.kind, &e.ty) {
+                    places.push((place, &**target));
+                }
+            });
+        }
+        let mut targets = Targets::default();
+        // Until no place adds a cell: each is part of a larger one, so there is an end.
+        loop {
+            let mut changed = false;
+            for &(place, target) in &places {
+                let cells = targets.place(machine, place);
+                changed |= targets.add(target, &cells);
+            }
+            if !changed {
+                return targets;
+            }
+        }
+    }
+
+    /// The cells of variables at which a place may begin.
+    fn place(&self, machine: &Machine, place: &Place) -> Cells {
+        let program = &machine.program;
+        let (mut cells, mut ty) = match &place.base {
+            Base::Global(id) => {
+                let (mut cells, first) = (Cells::default(), machine.cells.globals[*id]);
+                cells.add(first.into(), first.into());
+                (cells, &program.globals[*id].ty)
+            }
+            Base::Deref(pointer) => {
+                let Type::Pointer(target) = &pointer.ty else {
+                    unreachable!("only pointers are dereferenced")
+                };
+                (self.variables(target), &**target)
+            }
+            Base::Local(_) => unreachable!("locals have no address"),
+        };
+        for projection in &place.path {
+            match projection {
+                Projection::Field(record, index) => {
+                    let fields = &program.records[*record].fields;
+                    let before = fields[..*index].iter().map(|(_, ty)| size(program, ty));
+                    cells = cells.moved(std::iter::once(before.sum::<u32>().into()));
+                    ty = &fields[*index].1;
+                }
+                Projection::Index(_, length) => {
+                    let Type::Array(element, _) = ty else {
+                        unreachable!("only arrays are indexed")
+                    };
+                    let stride = i64::from(size(program, element));
+                    cells = cells.moved((0..*length as i64).map(|index| index * stride));
+                    ty = element;
+                }
+            }
+        }
+        cells
+    }
+
+    /// Adds cells of variables. Returns whether one of them is new.
+    fn add(&mut self, target: &Type, cells: &Cells) -> bool {
+        let at = self.0.iter().position(|(ty, _)| ty == target).unwrap_or_else(|| {
+            self.0.push((target.clone(), Cells::default()));
+            self.0.len() - 1
+        });
+        let known = &mut self.0[at].1;
+        let before = known.clone();
+        known.add_all(cells);
+        *known != before
+    }
+
+    /// The cells of variables at which pointers to a type may point. Scalar types count as one.
+    fn variables(&self, target: &Type) -> Cells {
+        let is_scalar =
+            |ty: &Type| !matches!(ty, Type::Record(_) | Type::Array(..) | Type::Object(_));
+        let mut cells = Cells::default();
+        for (ty, of) in &self.0 {
+            if ty == target || is_scalar(ty) && is_scalar(target) {
+                cells.add_all(of);
+            }
+        }
+        cells
+    }
+}
+
 /// The possible effects of a step.
 #[derive(Debug, Default)]
 struct Reach {
@@ -146,13 +249,13 @@ impl Known {
 impl Reach {
     /// Reads the code from `address` to all rest points that may come next. Adds to `awaited` what
     /// may have been read where the step may block.
-    fn from(machine: &Machine, address: Address, awaited: &mut Cells) -> Reach {
+    fn from(machine: &Machine, targets: &Targets, address: Address, awaited: &mut Cells) -> Reach {
         let mut reach = Reach::default();
         let mut known: HashMap<Address, Known> = HashMap::from([(address, Known::default())]);
         let mut open = vec![address];
         while let Some(at) = open.pop() {
             let mut here = known[&at].clone();
-            let next = reach.pass(machine, at, &mut here, awaited);
+            let next = reach.pass((machine, targets), at, &mut here, awaited);
             for to in next {
                 let changed = match known.get_mut(&to) {
                     Some(known) => known.join(&here),
@@ -185,7 +288,7 @@ impl Reach {
     /// Adds what an instruction may do, and returns where the step may continue.
     fn pass(
         &mut self,
-        machine: &Machine,
+        (machine, targets): (&Machine, &Targets),
         at: Address,
         known: &mut Known,
         awaited: &mut Cells,
@@ -210,8 +313,9 @@ impl Reach {
                 let by = (0..i64::from(len)).map(|index| index * i64::from(stride));
                 known.set(addr, cells(known, addr).map(|cells| cells.moved(by)));
             }
-            Instr::Deref { addr } => {
-                known.set(addr, Some(Cells { heap: true, ..Cells::default() }))
+            Instr::Deref { addr, target } => {
+                let variables = targets.variables(&code.targets[target as usize]);
+                known.set(addr, Some(Cells { heap: true, ..variables }));
             }
             Instr::Unary { dst, .. }
             | Instr::Binary { dst, .. }

@@ -274,7 +274,7 @@ impl<'m> Stepper<'m> {
                     }
                     reg!(addr) += index * i64::from(stride);
                 }
-                Instr::Deref { addr } => {
+                Instr::Deref { addr, .. } => {
                     if reg!(addr) == 0 {
                         return Err(self.fails(
                             at,

@@ -18,7 +18,7 @@ use super::reached::Item;
 use super::run::FUEL;
 use crate::arith;
 use crate::diagnostic::Diagnostic;
-use crate::program::{FunctionId, Granularity, LocalId, Program};
+use crate::program::{FunctionId, Granularity, LocalId, Program, Type};
 use crate::source::Span;
 
 /// Compiles all slots with these cells. Also returns the sizes that the frames should have.
@@ -419,16 +419,31 @@ impl<'c> Slot<'c> {
     }
 
     fn operation(&mut self, operation: Operation) -> u16 {
-        let known = self.code.operations.iter().position(|&o| o == operation);
-        let number = known.unwrap_or_else(|| {
-            self.code.operations.push(operation);
-            self.code.operations.len() - 1
-        });
+        let number = position_of(&mut self.code.operations, &operation);
+        self.narrow(number)
+    }
+
+    /// The number in [`Code::targets`] of what a pointer points to.
+    fn target(&mut self, ty: &Type) -> u16 {
+        let number = position_of(&mut self.code.targets, ty);
+        self.narrow(number)
+    }
+
+    /// The number of a list as an operand.
+    fn narrow(&mut self, number: usize) -> u16 {
         u16::try_from(number).unwrap_or_else(|_| {
             self.too_complex.get_or_insert(self.span);
             0
         })
     }
+}
+
+/// The position of an entry, which is appended if it is not in the list.
+fn position_of<T: Clone + PartialEq>(list: &mut Vec<T>, entry: &T) -> usize {
+    list.iter().position(|known| known == entry).unwrap_or_else(|| {
+        list.push(entry.clone());
+        list.len() - 1
+    })
 }
 
 /// Whether a thread that reaches this instruction may not reach the next one for another reason

@@ -224,7 +224,8 @@ impl<'c> Slot<'c> {
                 };
                 let value = operands.next().expect("a pointer has a value");
                 let addr = self.copy(value);
-                self.emit(Instr::Deref { addr });
+                let target_number = self.target(target);
+                self.emit(Instr::Deref { addr, target: target_number });
                 self.out.fails = true;
                 (0, Some(addr), (**target).clone())
             }

@@ -194,7 +194,7 @@ impl<'f, 'm> Following<'f, 'm> {
                 }
                 path.set(addr, Value::Const(base + index * i64::from(stride)));
             }
-            Instr::Deref { addr } => match path.number(path.reg(addr)?)? {
+            Instr::Deref { addr, .. } => match path.number(path.reg(addr)?)? {
                 0 => return Err(STUCK),
                 pointer => {
                     path.dereferenced = true;
