@@ -207,6 +207,11 @@ impl Shards {
         self.bytes.load(Relaxed)
     }
 
+    /// The number of entries.
+    pub(super) fn entries(&self) -> usize {
+        self.read().iter().map(|shard| shard.used.load(Relaxed)).sum()
+    }
+
     /// Writes the sizes of the shards, how many entries there are, and all of them.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         self.save_each(to, |entry, to| entry.iter().for_each(|word| to.word(word.load(Relaxed))));

@@ -144,7 +144,9 @@ impl Visited for Wide {
     }
 
     fn bytes(&self) -> usize {
-        self.entries.bytes() + self.arena.bytes()
+        // Numbers that are reserved and not used do not count: how many there are depends on the
+        // workers, and the memory that a search reports must not.
+        self.entries.bytes() + self.entries.entries() * self.arena.words * size_of::<u64>()
     }
 
     fn omission(&self, _: u64) -> Omission {
@@ -202,10 +204,6 @@ impl Arena {
     fn new(words: usize) -> Arena {
         let chunks = std::array::from_fn(|_| OnceLock::new());
         Arena { chunks, words, next: AtomicUsize::new(1) }
-    }
-
-    fn bytes(&self) -> usize {
-        self.next.load(Relaxed) * self.words * size_of::<u64>()
     }
 
     /// The words of a state that was written.
