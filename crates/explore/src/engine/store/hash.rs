@@ -35,8 +35,8 @@ fn bytes<const W: usize, const B: usize>(state: &[u64]) -> [u8; B] {
 /// hashing a state that fits into the smaller one.
 fn any(state: &[u64]) -> u64 {
     match state.len() {
-        ..=16 => buffered::<128>(state),
-        ..=64 => buffered::<512>(state),
+        0..=16 => buffered::<128>(state),
+        17..=64 => buffered::<512>(state),
         _ => of_bytes(&state.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()),
     }
 }
