@@ -75,9 +75,9 @@ const OTHERS: &str = "
            again, and the report says how long that took. --first reports
            whichever error is found first.
 
---checkpoint FILE  Every few seconds, at an interrupt and at a time or
-           memory limit, the state of the search is written to the file. --resume
-           FILE continues from there, with the numbers of an uninterrupted search.
+--checkpoint FILE  Every few seconds, at an interrupt and at a time or memory
+           limit, the state of the search is written to the file. --resume FILE
+           continues from there, with the numbers of an uninterrupted search.
            The model and the options must be the same, except for --time and
            --memory.
 ";
