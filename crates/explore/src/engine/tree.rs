@@ -176,8 +176,9 @@ impl<'t, B> Tree<'t, B> {
         let over_bound = attach(over_bound);
         let weights = match weights {
             // Weights are shares of the whole: they cannot be computed from the middle of a search.
+            // A worker may pause at the root when it has opened its steps already.
             Some(weights) if stats.wants_weights() => weights,
-            None if stats.wants_weights() && paused.steps.is_empty() => {
+            None if stats.wants_weights() && paused.steps.is_empty() && open.is_empty() => {
                 WeightTracker::on(cursor.threads())
             }
             _ => WeightTracker::off(),
