@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use preempt_native::Native;
-use preempt_native::narrate::{Told, debug, tell};
+use preempt_native::narrate::{Narrated, debug, narrate};
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::{Folding, Layout, ScheduleFile, Trace};
 use preempt_system::{Program as _, Restart, Schedule};
@@ -75,8 +75,8 @@ pub fn show(
     recorded: &ScheduleFile,
     showing: &Showing<'_>,
 ) -> Result<Exit, Refused> {
-    let told = replay(&mut native, recorded, &recorded.schedule)?;
-    let replayed = &told.replayed;
+    let narrated = replay(&mut native, recorded, &recorded.schedule)?;
+    let replayed = &narrated.replayed;
     let trace = &replayed.trace;
     if let Some(why) = difference(recorded, replayed) {
         return Err(Refused::because(format!(
@@ -91,7 +91,7 @@ pub fn show(
             let why = format!("--step {step}: the schedule has the steps 1 to {steps}");
             return Err(Refused::because(why));
         }
-        debug(&native, &told, step, debugger.commands).map_err(Refused::because)?;
+        debug(&native, &narrated, step, debugger.commands).map_err(Refused::because)?;
         return Ok(Exit::Covered);
     }
     let layout = Layout { most_steps: usize::MAX, folding: showing.folding, ..screen::layout() };
@@ -112,11 +112,11 @@ fn replay(
     native: &mut Native,
     recorded: &ScheduleFile,
     schedule: &Schedule,
-) -> Result<Told, Refused> {
+) -> Result<Narrated, Refused> {
     loop {
         let choose = |replayed: &Replayed| ending(replayed, &recorded.ending).cloned();
-        match tell(native, schedule, Numbering::Portable, choose) {
-            Ok(told) => return Ok(told),
+        match narrate(native, schedule, Numbering::Portable, choose) {
+            Ok(narrated) => return Ok(narrated),
             Err(need) if native.grow(need) == Restart::Again => {}
             Err(_) => {
                 let why = native.refusal().unwrap_or_else(|| "it needs too much".to_owned());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use preempt_explore::{Cache, Limits, Order, Outcome, Search, Subject};
-use preempt_native::narrate::{Told, tell};
+use preempt_native::narrate::{Narrated, narrate};
 use preempt_native::{Allocator, Executable, Harness, Native, source};
 use preempt_report::html::Page;
 use preempt_report::number::grouped;
@@ -225,7 +225,7 @@ pub struct Explored {
     search: Search,
     pub outcome: Outcome,
     pub native: Native,
-    told: Vec<Told>,
+    narrated: Vec<Narrated>,
     traces: Vec<Trace>,
 }
 
@@ -244,7 +244,7 @@ impl Explored {
         match outcome.verdict {
             Verdict::Incomplete => {
                 let outcome = qualified(outcome, &native)?;
-                Ok(Explored { search, outcome, native, told: Vec::new(), traces: Vec::new() })
+                Ok(Explored { search, outcome, native, narrated: Vec::new(), traces: Vec::new() })
             }
             _ => Explored::of(search, outcome, native),
         }
@@ -253,9 +253,9 @@ impl Explored {
     /// An executable that was explored with this outcome, unless it could not be.
     fn of(search: Search, outcome: Outcome, native: Native) -> Result<Explored, Refused> {
         let mut outcome = qualified(outcome, &native)?;
-        let told = tell_all(&mut outcome, &native)?;
-        let traces = told.iter().map(|told| told.replayed.trace.clone()).collect();
-        Ok(Explored { search, outcome, native, told, traces })
+        let narrated = narrate_all(&mut outcome, &native)?;
+        let traces = narrated.iter().map(|narrated| narrated.replayed.trace.clone()).collect();
+        Ok(Explored { search, outcome, native, narrated, traces })
     }
 
     /// The report, whose schedules are replayed by this command.
@@ -275,7 +275,7 @@ impl Explored {
 
     /// The report as text, with what was visible and what the program printed.
     pub fn to_text(&self, replay: &ReplayCommand) -> String {
-        self.report(replay).to_text(&layout()) + &notes(&self.native, &self.told)
+        self.report(replay).to_text(&layout()) + &notes(&self.native, &self.narrated)
     }
 
     /// Writes the files that the options ask for.
@@ -335,22 +335,22 @@ pub fn report(
 
 /// Describes the executions of all findings. Their schedules have portable thread numbers
 /// afterwards, so that another process can replay them.
-fn tell_all(outcome: &mut Outcome, native: &Native) -> Result<Vec<Told>, Refused> {
+fn narrate_all(outcome: &mut Outcome, native: &Native) -> Result<Vec<Narrated>, Refused> {
     let mut all = Vec::new();
     for finding in &mut outcome.findings {
         let found = finding.failure.clone();
-        let told = tell(native, &finding.schedule, Numbering::Slots, |replayed| {
+        let narrated = narrate(native, &finding.schedule, Numbering::Slots, |replayed| {
             Some(described(replayed, &found).clone())
         });
-        let told = told.map_err(|_| {
+        let narrated = narrated.map_err(|_| {
             let why = native.refusal().unwrap_or_else(|| "it needs more than before".to_owned());
             Refused::because(format!("the schedule of a finding cannot be executed again: {why}"))
         })?;
-        finding.failure = described(&told.replayed, &found).clone();
-        if told.replayed.misfit.is_none() {
-            finding.schedule = told.replayed.trace.schedule();
+        finding.failure = described(&narrated.replayed, &found).clone();
+        if narrated.replayed.misfit.is_none() {
+            finding.schedule = narrated.replayed.trace.schedule();
         }
-        all.push(told);
+        all.push(narrated);
     }
     Ok(all)
 }
@@ -369,7 +369,7 @@ pub fn layout() -> Layout {
 }
 
 /// The additional lines of an executable's report: what was visible, and what the program printed.
-fn notes(native: &Native, told: &[Told]) -> String {
+fn notes(native: &Native, narrated: &[Narrated]) -> String {
     let layout = screen::layout();
     // A process may only show that its execution was explored before.
     let mut text = row("children", &format!("{} processes", grouped(native.children())), &layout);
@@ -382,12 +382,13 @@ fn notes(native: &Native, told: &[Told]) -> String {
         );
         text += &row("races", &words, &layout);
     }
-    let output = told.first().map(|told| output(native, &told.output)).unwrap_or_default();
+    let output =
+        narrated.first().map(|narrated| output(native, &narrated.output)).unwrap_or_default();
     if !output.is_empty() {
         text += "\n  output of the failing execution:\n";
         text += &shown(&output);
     }
-    if let Some(reference) = native.reference_output().filter(|_| !told.is_empty()) {
+    if let Some(reference) = native.reference_output().filter(|_| !narrated.is_empty()) {
         text += "\n  output of the execution without preemptions:\n";
         text += &shown(&reference.lines().collect::<Vec<_>>());
     }

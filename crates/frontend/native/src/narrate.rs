@@ -23,7 +23,7 @@ use crate::system::{Execution, Prepared, wanted};
 
 /// An execution in words.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Narrated {
     /// The steps, and the failures at its end.
     pub replayed: Replayed,
     /// What the program printed.
@@ -35,8 +35,13 @@ pub struct Told {
 /// Runs a recorded execution again under gdb, which stops before the step with this number,
 /// from 1, in the thread that takes it, and then executes `commands`. Returns when the user leaves
 /// gdb. `Err` is why gdb does not run.
-pub fn debug(program: &Native, told: &Told, step: u32, commands: &[String]) -> Result<(), String> {
-    let prefix: Vec<Wanted> = told.path.iter().map(|&choice| wanted(choice)).collect();
+pub fn debug(
+    program: &Native,
+    narrated: &Narrated,
+    step: u32,
+    commands: &[String],
+) -> Result<(), String> {
+    let prefix: Vec<Wanted> = narrated.path.iter().map(|&choice| wanted(choice)).collect();
     let slots = program.names().slots.clone();
     let request = Request { prefix: &prefix, slots: &slots, stacks: Stacks::Omitted };
     server::debug(&program.executable, request, step, commands).map_err(|error| {
@@ -45,12 +50,12 @@ pub fn debug(program: &Native, told: &Told, step: u32, commands: &[String]) -> R
 }
 
 /// Runs a schedule and describes it. `choose` selects the failure that the trace shows.
-pub fn tell(
+pub fn narrate(
     program: &Native,
     schedule: &Schedule,
     numbering: Numbering,
     choose: impl Fn(&Replayed) -> Option<Failure>,
-) -> Result<Told, Need> {
+) -> Result<Narrated, Need> {
     let mut cursor = Cursor::over(program.start_with_stacks()?)?;
     let mut replayed = record(&mut cursor, schedule, numbering)?;
     if program.executable.harness == Harness::Libtest {
@@ -68,7 +73,7 @@ pub fn tell(
     }
     let system = cursor.system();
     let (output, path) = (system.trace().run.output.text.clone(), system.path().to_vec());
-    Ok(Told { replayed, output, path })
+    Ok(Narrated { replayed, output, path })
 }
 
 /// A deadlock, with the threads that are part of it.

@@ -4,7 +4,7 @@ use std::panic::Location as Site;
 
 use preempt_replay::{NO_OBJECT, OpKind};
 
-use crate::runtime::{inside, op, point, tell, with};
+use crate::runtime::{describe, inside, op, point, with};
 
 /// Returns a number below `n`. Inside a check this is a step, and every number is explored; outside
 /// the result is 0.
@@ -28,6 +28,6 @@ pub fn choose(n: u32) -> u32 {
         runtime.outcome.value = u64::from(runtime.outcome.alternative);
         runtime.outcome.alternative
     });
-    tell(|| format!("choose({n}) = {chosen}"));
+    describe(|| format!("choose({n}) = {chosen}"));
     chosen
 }

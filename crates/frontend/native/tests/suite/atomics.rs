@@ -1,7 +1,7 @@
 //! Programs that were built so that their atomic operations are scheduling points.
 
 use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
-use preempt_native::narrate::tell;
+use preempt_native::narrate::narrate;
 use preempt_native::{Executable, Level, Native};
 use preempt_report::recorder::Numbering;
 use preempt_system::{FailureKind, Verdict};
@@ -36,8 +36,8 @@ fn an_update_is_lost_between_a_load_and_a_store() {
         let (outcome, native) = explore(name, level, icb(2));
         let finding = outcome.findings.first().expect("there is an error");
         assert_eq!(finding.preemptions, 1, "{name}");
-        let told = tell(&native, &finding.schedule, Numbering::Slots, |_| None);
-        let steps = told.expect("a finding can be described").replayed.trace.steps;
+        let narrated = narrate(&native, &finding.schedule, Numbering::Slots, |_| None);
+        let steps = narrated.expect("a finding can be described").replayed.trace.steps;
         let effects: Vec<&String> = steps.iter().flat_map(|step| &step.narration.effects).collect();
         let effect = |end: &str| {
             effects

@@ -1,7 +1,7 @@
 //! Several workers, each with a fork server of its own, have the results of one.
 
 use preempt_explore::{Cache, Order, Outcome, Plan};
-use preempt_native::narrate::tell;
+use preempt_native::narrate::narrate;
 use preempt_report::recorder::Numbering;
 
 use crate::compile::program;
@@ -31,8 +31,8 @@ fn report(name: &str, strategy: &str, plan: Plan, jobs: usize) -> String {
     assert_eq!(native.refusal(), None, "{name} by {strategy} with {jobs} workers");
     let Outcome { verdict, complete, findings, tally, bounds, .. } = outcome;
     let traces = findings.iter().map(|finding| {
-        let told = tell(&native, &finding.schedule, Numbering::Slots, |_| None);
-        told.expect("a finding can be described").replayed.trace.steps
+        let narrated = narrate(&native, &finding.schedule, Numbering::Slots, |_| None);
+        narrated.expect("a finding can be described").replayed.trace.steps
     });
     let traces: Vec<_> = traces.collect();
     let assumptions = native.assumptions();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
-use preempt_native::narrate::tell;
+use preempt_native::narrate::narrate;
 use preempt_native::{Executable, Native};
 use preempt_report::recorder::Numbering;
 use preempt_system::{FailureKind, Verdict};
@@ -37,8 +37,8 @@ fn executions_that_print_something_else_are_found() {
         let message = &finding.failure.message;
         assert!(message.contains("line 1 is `two`, there it is `one`"), "{message}");
         assert_eq!(native.reference_output().as_deref(), Some("one\ntwo\n"));
-        let told = tell(&native, &finding.schedule, Numbering::Slots, |_| None);
-        assert_eq!(told.expect("it can be described").output, "two\none\n");
+        let narrated = narrate(&native, &finding.schedule, Numbering::Slots, |_| None);
+        assert_eq!(narrated.expect("it can be described").output, "two\none\n");
     }
     let same = with("handover", |handover| handover.same_output = true);
     assert_eq!(explore(same.clone(), 1).0.verdict, Verdict::Ok);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use preempt_explore::{Cache, Order, Plan};
-use preempt_native::narrate::tell;
+use preempt_native::narrate::narrate;
 use preempt_native::{Executable, Native};
 use preempt_report::recorder::Numbering;
 
@@ -49,9 +49,9 @@ fn an_executable_without_position_independence_is_explored_too() {
     let search = plan.build_for_program().expect("the plan is possible");
     let (outcome, native) = search.run_program(Native::new(executable), &());
     let finding = &outcome.findings[0];
-    let told = tell(&native, &finding.schedule, Numbering::Slots, |_| None);
-    let told = told.expect("a finding can be described").replayed;
-    let lock = &told.trace.steps[3].narration;
+    let narrated = narrate(&native, &finding.schedule, Numbering::Slots, |_| None);
+    let narrated = narrated.expect("a finding can be described").replayed;
+    let lock = &narrated.trace.steps[3].narration;
     assert_eq!(lock.effects, ["a: free → held by t1"], "globals have names");
     assert!(lock.site.is_some(), "calls have lines");
 }

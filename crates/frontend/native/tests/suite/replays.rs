@@ -4,7 +4,7 @@ use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::end;
 use preempt_explore::{Cache, Order, Plan};
 use preempt_native::Native;
-use preempt_native::narrate::tell;
+use preempt_native::narrate::narrate;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_system::{FailureKind, Finding, Program as _, Restart, Verdict};
 
@@ -26,11 +26,11 @@ fn found(name: &str) -> (Finding, Native) {
 }
 
 /// The execution of a finding, with portable thread numbers.
-fn told(native: &Native, finding: &Finding) -> Replayed {
-    let told = tell(native, &finding.schedule, Numbering::Slots, |replayed| {
+fn narrated(native: &Native, finding: &Finding) -> Replayed {
+    let narrated = narrate(native, &finding.schedule, Numbering::Slots, |replayed| {
         replayed.failures.first().cloned()
     });
-    told.expect("a finding can be described").replayed
+    narrated.expect("a finding can be described").replayed
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn a_schedule_that_leaves_the_process_fails_in_the_same_way_every_time() {
     let descriptors_and_time = ["pipe_deadlock", "eventfd_handoff", "epoll_loop", "timeout_race"];
     for name in calls.into_iter().chain(descriptors_and_time) {
         let (finding, native) = found(name);
-        let told = told(&native, &finding);
-        assert_eq!(told.misfit, None, "{name}");
+        let narrated = narrated(&native, &finding);
+        assert_eq!(narrated.misfit, None, "{name}");
         drop(native);
         for _ in 0..REPLAYS {
             let mut fresh = Native::new(executable(name));
-            let schedule = told.trace.schedule();
+            let schedule = narrated.trace.schedule();
             let again = loop {
-                match tell(&fresh, &schedule, Numbering::Portable, |_| None) {
+                match narrate(&fresh, &schedule, Numbering::Portable, |_| None) {
                     Ok(again) => break again.replayed,
                     Err(need) => assert_eq!(fresh.grow(need), Restart::Again, "{name}"),
                 }
@@ -54,7 +54,7 @@ fn a_schedule_that_leaves_the_process_fails_in_the_same_way_every_time() {
             assert_eq!(again.misfit, None, "{name}");
             let kinds: Vec<FailureKind> = again.failures.iter().map(|f| f.kind).collect();
             assert_eq!(kinds, [finding.failure.kind], "{name}");
-            assert_eq!(again.trace.steps, told.trace.steps, "{name}");
+            assert_eq!(again.trace.steps, narrated.trace.steps, "{name}");
         }
     }
 }
@@ -85,7 +85,7 @@ fn every_finding_of_the_corpus_fails_again_every_time() {
 #[test]
 fn the_trace_names_lines_objects_and_preemptions() {
     let (finding, native) = found("abba");
-    let Replayed { trace, failures, .. } = told(&native, &finding);
+    let Replayed { trace, failures, .. } = narrated(&native, &finding);
     let lock = &trace.steps[3].narration;
     let site = lock.site.as_ref().expect("the program has line tables");
     assert!(site.file.ends_with("abba.c"), "{site}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use preempt_explore::{Cache, Order, Outcome, Plan};
-use preempt_native::narrate::tell;
+use preempt_native::narrate::narrate;
 use preempt_native::{Executable, Native};
 use preempt_report::recorder::Numbering;
 use preempt_system::Verdict;
@@ -34,8 +34,8 @@ fn the_trace_of_a_timeout_says_how_long_the_thread_waited() {
     hour.max_delay = Duration::from_secs(3600);
     let (outcome, native) = explored(hour);
     let finding = outcome.findings.first().expect("a thread may be delayed for an hour");
-    let told = tell(&native, &finding.schedule, Numbering::Slots, |_| None);
-    let trace = told.expect("a finding can be described").replayed.trace;
+    let narrated = narrate(&native, &finding.schedule, Numbering::Slots, |_| None);
+    let trace = narrated.expect("a finding can be described").replayed.trace;
     let effects: Vec<&str> =
         trace.steps.iter().flat_map(|s| &s.narration.effects).map(String::as_str).collect();
     let timeout = "c.wake() for at most 1 h times out";

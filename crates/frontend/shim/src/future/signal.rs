@@ -9,7 +9,7 @@ use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{inside, is_set, op, point, tell, with};
+use crate::runtime::{describe, inside, is_set, op, point, with};
 
 /// A signal that a waker sets and one task waits for.
 pub(super) struct Signal {
@@ -52,7 +52,7 @@ impl Signal {
         }
         let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
         point(op(OpKind::Object(Action::Unpark), object, "wake", self.site));
-        tell(|| "wake()".into());
+        describe(|| "wake()".into());
     }
 
     /// Waits until the signal is set. A task that has called its own waker wants to be polled again
@@ -64,7 +64,7 @@ impl Signal {
             }
             let object = self.identity.locate(Some(Kind::Parker), "waker", self.site);
             point(op(OpKind::Park { early: EarlyWake::Never }, object, "wait", self.site));
-            return tell(|| "was woken".into());
+            return describe(|| "was woken".into());
         }
         assert!(!is_set(), "no future is awaited while an execution is abandoned");
         let woken = self.woken.0.lock().unwrap_or_else(PoisonError::into_inner);

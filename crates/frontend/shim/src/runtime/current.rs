@@ -217,9 +217,9 @@ pub(crate) fn pause(verb: &'static str) {
 
 /// Records a description of an operation, if the step is narrated.
 #[inline]
-pub(crate) fn tell(words: impl FnOnce() -> String) {
+pub(crate) fn describe(words: impl FnOnce() -> String) {
     if look(|runtime| runtime.notes.step.is_some()) {
-        tell_apart(words);
+        describe_apart(words);
     }
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn tell(words: impl FnOnce() -> String) {
 /// compared states.
 #[cold]
 #[inline(never)]
-fn tell_apart(words: impl FnOnce() -> String) {
+fn describe_apart(words: impl FnOnce() -> String) {
     let words = unobserved(words);
     with(|runtime| runtime.notes.step.as_mut().expect("the step is narrated").push(words));
 }

@@ -17,7 +17,7 @@ use super::blocks::Block;
 use super::freed::{Placed, Suspect};
 use super::place::{Owner, Place};
 use super::restart::{RestartReason, restart, stop_for_good};
-use super::{Runtime, inside, is_set, look, op, point, site, tell, with};
+use super::{Runtime, describe, inside, is_set, look, op, point, site, with};
 use crate::foreign_threads;
 
 /// The bits of a location in a tag; the other bits are the number of the execution.
@@ -277,7 +277,7 @@ impl Identity {
         let first = Place::Made { site, nth: u32::MAX };
         let object = with(|runtime| runtime.recording.names_mut().locate(first, None, noun, site));
         point(op(OpKind::Touch, object, "first use", self.site));
-        tell(|| "first use".into());
+        describe(|| "first use".into());
         let location = self.known().unwrap_or_else(|| {
             let nth = with(|runtime| runtime.met.again(0, site.get()));
             self.settle(Place::Made { site, nth }, kind, noun)

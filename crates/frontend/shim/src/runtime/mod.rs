@@ -40,8 +40,8 @@ use preempt_system::race::RaceDetector;
 use preempt_system::{Failure, FailureKind, Site as Position, ThreadId, ThreadSet};
 
 pub(crate) use current::{
-    accounts, act, allocates, changes, inside, is_interruptible, is_programs_own, is_set, look, op,
-    pause, point, show, tell, unobserved, with, with_quietly,
+    accounts, act, allocates, changes, describe, inside, is_interruptible, is_programs_own, is_set,
+    look, op, pause, point, show, unobserved, with, with_quietly,
 };
 
 use crate::caveats::{Used, Weak};

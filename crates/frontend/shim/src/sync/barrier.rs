@@ -6,7 +6,7 @@ use std::panic::Location as Site;
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, tell};
+use crate::runtime::{act, describe};
 
 /// A mirror of [`std::sync::Barrier`].
 pub struct Barrier {
@@ -43,10 +43,10 @@ impl Barrier {
         }
         let (kind, site) = (Kind::Barrier { parties: self.parties }, Site::caller());
         let leader = act(&self.identity, kind, "barrier", Action::Arrive, "wait", site) == 1;
-        tell(|| format!("wait() arrives{}", if leader { " as the last" } else { "" }));
+        describe(|| format!("wait() arrives{}", if leader { " as the last" } else { "" }));
         if !leader {
             act(&self.identity, kind, "barrier", Action::Leave, "wait", site);
-            tell(|| "wait() leaves".into());
+            describe(|| "wait() leaves".into());
         }
         BarrierWaitResult(leader)
     }

@@ -15,7 +15,7 @@ use preempt_system::{Action, Kind};
 
 use super::mutex::MutexGuard;
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, inside, op, point, tell, with};
+use crate::runtime::{act, describe, inside, op, point, with};
 
 /// A mirror of [`std::sync::Condvar`].
 pub struct Condvar {
@@ -138,7 +138,7 @@ impl Condvar {
             "notify_one",
             Site::caller(),
         );
-        tell(|| "notify_one()".into());
+        describe(|| "notify_one()".into());
     }
 
     /// Wakes all waiting threads.
@@ -155,7 +155,7 @@ impl Condvar {
             "notify_all",
             Site::caller(),
         );
-        tell(|| "notify_all()".into());
+        describe(|| "notify_all()".into());
     }
 
     fn wait_inside<'a, T>(
@@ -172,7 +172,7 @@ impl Condvar {
         let other = mutex.locate(site);
         let verb = if timeout == Timeout::Some { "wait_timeout" } else { "wait" };
         point(op(OpKind::Wait, object, verb, site).and(other));
-        tell(|| format!("{verb}() begins"));
+        describe(|| format!("{verb}() begins"));
         let early = match timeout {
             Timeout::Some => EarlyWake::Timeout,
             Timeout::None => with(|runtime| runtime.options.spurious_wakeups()),
@@ -186,7 +186,7 @@ impl Condvar {
             early
         });
         let over = early && timeout == Timeout::Some;
-        tell(|| {
+        describe(|| {
             let why = if over {
                 ": timeout"
             } else if early {

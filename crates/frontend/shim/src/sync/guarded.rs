@@ -10,7 +10,7 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, changes, inside, is_set, tell, with};
+use crate::runtime::{act, changes, describe, inside, is_set, with};
 use crate::thread::panicking;
 
 /// A lock of std, with the kind and the name of its mirror.
@@ -100,7 +100,7 @@ impl<L: Lock, T: ?Sized> Guarded<L, T> {
         let site = Site::caller();
         if self.identity.inside() {
             self.act(action, verb, site);
-            tell(|| words.into());
+            describe(|| words.into());
             return self.held(None, site);
         }
         // While an execution is torn down, no thread waits.
@@ -121,7 +121,7 @@ impl<L: Lock, T: ?Sized> Guarded<L, T> {
         if self.identity.inside() {
             let taken = self.act(action, verb, site) == 1;
             with(|runtime| runtime.outcome.value = u64::from(taken));
-            tell(|| format!("{verb}() = {}", if taken { "Ok" } else { "WouldBlock" }));
+            describe(|| format!("{verb}() = {}", if taken { "Ok" } else { "WouldBlock" }));
             return if taken { Ok(self.held(None, site)) } else { Err(WouldBlock) };
         }
         match real(&self.real) {
@@ -182,7 +182,7 @@ impl<L: Lock, G, T: ?Sized> Held<'_, L, G, T> {
     pub(super) fn unlock(&self, action: Action) {
         if self.real.is_none() && inside() {
             self.lock.act(action, "unlock", self.site);
-            tell(|| "unlock".into());
+            describe(|| "unlock".into());
         }
     }
 

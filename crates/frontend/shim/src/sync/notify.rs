@@ -7,7 +7,7 @@ use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::{Action, Kind};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, is_set, op, point, tell};
+use crate::runtime::{act, describe, is_set, op, point};
 
 /// Lets a thread wait for a notification. A notification before the wait is kept; several are kept
 /// as one, as in loom.
@@ -30,7 +30,7 @@ impl Notify {
     pub fn notify(&self) {
         if self.identity.inside() {
             act(&self.identity, Kind::Parker, "notify", Action::Unpark, "notify", Site::caller());
-            return tell(|| "notify()".into());
+            return describe(|| "notify()".into());
         }
         *self.notified.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.notified.1.notify_one();
@@ -42,7 +42,7 @@ impl Notify {
         if self.identity.inside() {
             let object = self.identity.locate(Some(Kind::Parker), "notify", Site::caller());
             point(op(OpKind::Park { early: EarlyWake::Never }, object, "wait", Site::caller()));
-            return tell(|| "was notified".into());
+            return describe(|| "was notified".into());
         }
         assert!(!is_set(), "no thread waits while an execution is discarded");
         let notified = self.notified.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use preempt_replay::OpKind;
 use preempt_system::Action;
 
 use super::guarded::{self, Guarded, Held};
-use crate::runtime::{inside, op, point, tell};
+use crate::runtime::{describe, inside, op, point};
 
 type Real = std::sync::RwLock<()>;
 
@@ -93,7 +93,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let (lock, real) = (guard.held.lock, guard.held.real.take());
         if real.is_none() && inside() {
             point(op(OpKind::Downgrade, lock.locate(site), "downgrade", site));
-            tell(|| "downgrade()".into());
+            describe(|| "downgrade()".into());
         }
         let real = real.map(std::sync::RwLockWriteGuard::downgrade);
         RwLockReadGuard { held: lock.held(real, site) }

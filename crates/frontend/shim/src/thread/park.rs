@@ -8,7 +8,7 @@ use preempt_replay::{EarlyWake, OpKind};
 use preempt_system::Action;
 
 use crate::foreign_threads;
-use crate::runtime::{inside, is_set, op, point, tell, with};
+use crate::runtime::{describe, inside, is_set, op, point, with};
 
 /// A mirror of [`std::thread::Thread`].
 #[derive(Clone)]
@@ -79,7 +79,7 @@ impl Thread {
                 let object = with(|runtime| runtime.recording.names().parker(*slot));
                 let act = OpKind::Object(Action::Unpark);
                 point(op(act, object, "unpark", Site::caller()));
-                tell(|| "unpark()".into());
+                describe(|| "unpark()".into());
             }
             Which::Checked { .. } => {}
         }
@@ -139,5 +139,5 @@ fn wait(verb: &'static str, early: EarlyWake, site: &'static Site<'static>) {
         }
         early
     });
-    tell(|| format!("{verb}() ends{}", if early { " without a token" } else { "" }));
+    describe(|| format!("{verb}() ends{}", if early { " without a token" } else { "" }));
 }

@@ -10,7 +10,7 @@ use super::Result;
 use super::packet::Packet;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
-use crate::runtime::{inside, look, op, point, tell, with};
+use crate::runtime::{describe, inside, look, op, point, with};
 
 /// A mirror of [`std::thread::JoinHandle`].
 pub struct JoinHandle<T> {
@@ -135,7 +135,7 @@ pub(super) fn start(name: Option<String>, job: Job) -> usize {
     });
     match slot {
         Some(slot) => {
-            tell(|| format!("spawn {}", with(|runtime| runtime.thread_name(slot))));
+            describe(|| format!("spawn {}", with(|runtime| runtime.thread_name(slot))));
             slot
         }
         None => loop {
@@ -150,7 +150,7 @@ pub(super) fn start(name: Option<String>, job: Job) -> usize {
 pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
     let act = OpKind::Object(Action::Join);
     point(op(act, slot as u32, "join", site));
-    tell(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
+    describe(|| format!("join {}", with(|runtime| runtime.thread_name(slot))));
     with(|runtime| {
         let before = runtime.threads[slot].joined.with(ThreadId::new(slot));
         let joined = &mut runtime.threads[runtime.current].joined;
@@ -174,7 +174,7 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
         runtime.outcome.value = u64::from(ended);
         ended
     });
-    tell(|| format!("is_finished() = {ended}"));
+    describe(|| format!("is_finished() = {ended}"));
     ended
 }
 

@@ -11,7 +11,7 @@ use super::Arc;
 use crate::runtime::identity::{COVERED, Shared};
 use crate::runtime::place::Place;
 use crate::runtime::restart::{RestartReason, restart};
-use crate::runtime::{self, Runtime, accounts, inside, op, point, site, tell, with};
+use crate::runtime::{self, Runtime, accounts, describe, inside, op, point, site, with};
 
 pub(super) fn address<T: ?Sized>(std: &Std<T>) -> usize {
     Std::as_ptr(std).cast::<()>().addr()
@@ -129,7 +129,7 @@ pub(super) fn count(shared: &Shared, verb: &'static str, site: &'static Site<'st
     let made = site::id(shared.site);
     let object = with(|runtime| runtime.recording.names_mut().locate(place, None, "arc", made));
     point(op(OpKind::Touch, object, verb, site));
-    tell(|| format!("{verb}()"));
+    describe(|| format!("{verb}()"));
     with(|runtime| {
         (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
         runtime.recording.change(object);

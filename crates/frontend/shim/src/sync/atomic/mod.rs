@@ -19,7 +19,7 @@ pub use std::sync::atomic::Ordering;
 
 use self::access::{Done, Stale, commit, exclusive, stop};
 use crate::runtime::identity::Identity;
-use crate::runtime::{inside, op, point, show, tell, with};
+use crate::runtime::{describe, inside, op, point, show, with};
 
 use Ordering::Relaxed;
 
@@ -245,7 +245,7 @@ macro_rules! atomic {
                 }
                 let (old, wrote) = ($of_bits(done.old), done.written.is_some());
                 if done.is_narrated {
-                    tell(|| words(old, wrote) + &unseen(kind, &done, |bits| { let value: $value = $of_bits(bits); $shown(value).to_string() }));
+                    describe(|| words(old, wrote) + &unseen(kind, &done, |bits| { let value: $value = $of_bits(bits); $shown(value).to_string() }));
                     show(&self.identity, || format!("{:?}", copy()));
                 }
                 if wrote { Ok(old) } else { Err(old) }
