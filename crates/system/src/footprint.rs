@@ -4,8 +4,8 @@
 //! reads or writes. Everything that a step can observe or change is a location: a variable, an
 //! element, a synchronisation object, the end of a thread, the pool of heap cells. The semantics of
 //! a synchronisation object ([`crate::object`]) determine which access an operation on it makes.
-//! The values found at run time never do, because strategies need the class of an operation in
-//! states that were never executed.
+//! Values found at run time do so only where they are known in states that were never executed,
+//! because strategies need the class of an operation there too.
 
 use smallvec::SmallVec;
 
@@ -19,8 +19,8 @@ pub struct Location(pub u32);
 pub enum Access {
     /// The step observes the location. Two reads commute.
     Read,
-    /// The step changes the location, or may change it. A read-modify-write is a write whatever its
-    /// outcome, for example a compare-and-swap that fails.
+    /// The step changes the location, or may change it. A compare-and-swap that is known to fail is
+    /// a read; where that is not known, it is a write.
     Write,
 }
 

@@ -65,17 +65,21 @@ impl Objects {
         match op {
             Op::Private | Op::Choose(_) => vec![],
             Op::Atomic(at, AtomicOp::Load, _) | Op::Await(at, _) => vec![(Place::Atomic(at), Read)],
-            Op::Atomic(at, ..) => vec![(Place::Atomic(at), Write)],
-            Op::Lock { mutex, .. } | Op::TryLock(mutex) | Op::Unlock { mutex, .. } => {
+            Op::Atomic(at, op, _) => vec![(Place::Atomic(at), unless(self.fails(at, op)))],
+            Op::TryLock(mutex) => {
+                vec![(Place::Mutex(mutex), unless(self.mutexes[mutex].writer.is_some()))]
+            }
+            Op::TryWrite(lock) => {
+                // An attempt that fails because of readers depends on how these leave.
+                vec![(Place::Lock(lock), unless(self.locks[lock].writer.is_some()))]
+            }
+            Op::Lock { mutex, .. } | Op::Unlock { mutex, .. } => {
                 vec![(Place::Mutex(mutex), Write)]
             }
             Op::Read(lock) | Op::TryRead(lock) | Op::ReadUnlock(lock) => {
                 vec![(Place::Lock(lock), Read)]
             }
-            Op::Write(lock)
-            | Op::TryWrite(lock)
-            | Op::WriteUnlock { lock, .. }
-            | Op::Downgrade(lock) => {
+            Op::Write(lock) | Op::WriteUnlock { lock, .. } | Op::Downgrade(lock) => {
                 vec![(Place::Lock(lock), Write)]
             }
             Op::Wait(condvar, mutex) => {
@@ -113,7 +117,11 @@ impl Objects {
                 vec![(Place::Arc, Write)]
             }
             Op::LoadPointer => vec![(Place::Pointer, Read)],
-            Op::Exchange(_) | Op::ExchangeIfSame(..) => vec![(Place::Pointer, Write)],
+            Op::Exchange(_) => vec![(Place::Pointer, Write)],
+            Op::ExchangeIfSame(name, _) => {
+                let is_same = self.node.map_or(0, |(node, _)| node) == name;
+                vec![(Place::Pointer, unless(!is_same))]
+            }
             Op::Register(waker, _) | Op::TakeWaker(waker) => vec![(Place::Waker(waker), Write)],
             Op::AwaitWaker(_) => vec![(Place::Signal(me), Write)],
             Op::CallWaker(whose) => vec![(Place::Signal(owner(whose)), Write)],
@@ -123,6 +131,16 @@ impl Objects {
             | Op::Fence
             | Op::AcquireFence
             | Op::ReleaseFence => unreachable!("{op:?} is no step"),
+        }
+    }
+
+    /// Whether an operation is a compare-exchange that fails.
+    fn fails(&self, atomic: usize, op: AtomicOp) -> bool {
+        match op {
+            AtomicOp::CompareExchange(expected, _) | AtomicOp::CompareExchangeWeak(expected, _) => {
+                self.atomics[atomic] != expected
+            }
+            _ => false,
         }
     }
 
@@ -190,6 +208,11 @@ impl Objects {
             value
         })
     }
+}
+
+/// The access of an attempt: it writes unless it fails.
+fn unless(fails: bool) -> Access {
+    if fails { Access::Read } else { Access::Write }
 }
 
 /// The thread encoded in the lower part of a number.

@@ -128,6 +128,11 @@ impl<P: Copy + Eq + Hash> Names<P> {
         &self.objects
     }
 
+    /// All objects, to change what is known about them.
+    pub(crate) fn objects_mut(&mut self) -> &mut Objects {
+        &mut self.objects
+    }
+
     /// The location of the token for which the thread in `slot` parks.
     pub fn parker(&self, slot: usize) -> u32 {
         (self.slots + slot) as u32

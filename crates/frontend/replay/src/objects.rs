@@ -9,6 +9,10 @@ pub struct Objects {
     kinds: Vec<Option<(Kind, u32)>>,
     /// The initial fields of all objects.
     pub(crate) initial: Vec<u64>,
+    /// The values of atomics before the first step on them in the current execution, where known.
+    values: Vec<Option<u64>>,
+    /// Whether an attempt to lock counts as a write even where it fails.
+    pub(crate) attempts_write: bool,
 }
 
 impl Objects {
@@ -21,6 +25,21 @@ impl Objects {
         }
         self.kinds.push(kind.map(|kind| (kind, at)));
         self.kinds.len() as u32 - 1
+    }
+
+    /// The value of an atomic before the first step on it.
+    #[inline]
+    pub(crate) fn value(&self, object: u32) -> Option<u64> {
+        self.values.get(object as usize).copied().flatten()
+    }
+
+    /// Sets the value of an atomic before the first step on it.
+    pub(crate) fn set_value(&mut self, object: u32, value: u64) {
+        let at = object as usize;
+        if self.values.len() <= at {
+            self.values.resize(at + 1, None);
+        }
+        self.values[at] = Some(value);
     }
 
     /// The number of objects.

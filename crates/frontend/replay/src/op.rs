@@ -104,6 +104,13 @@ impl OpKind {
         }
     }
 
+    /// Whether it has the same footprint in every state, provided that it is always enabled.
+    #[inline(always)]
+    fn is_uniform(self) -> bool {
+        // A failed attempt only reads.
+        self.is_always_enabled() && self != OpKind::Object(Action::TryLock)
+    }
+
     #[inline(always)]
     fn may_spin(self) -> bool {
         match self {
@@ -147,7 +154,10 @@ pub struct Op {
     pub site: SiteId,
     /// Where the thread yielded last since its previous operation, or where a wait of it timed out.
     pub yielded: Option<SiteId>,
+    /// The value that a compare-exchange expects, if its class is [`OpClass::Exchange`].
+    expected: u64,
     always_enabled: bool,
+    uniform: bool,
     may_spin: bool,
     pub(crate) class: OpClass,
 }
@@ -160,6 +170,8 @@ pub(crate) enum OpClass {
     Load,
     /// Writes an object without fields, in one way.
     Write,
+    /// Writes an atomic if it has the expected value, and otherwise only reads it.
+    Exchange,
     /// Waits for a mutex.
     Lock,
     /// Unlocks a mutex.
@@ -180,10 +192,29 @@ impl Op {
             verb,
             site,
             yielded: None,
+            expected: 0,
             always_enabled: kind.is_always_enabled(),
+            uniform: kind.is_uniform(),
             may_spin: kind.may_spin(),
             class: kind.class(),
         }
+    }
+
+    /// The same compare-exchange of an atomic whose [value](crate::State::value) is known. If it is
+    /// not `expected`, the operation only reads.
+    #[inline(always)]
+    pub fn expecting(self, expected: u64) -> Op {
+        debug_assert!(matches!(
+            self.kind,
+            OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. }
+        ));
+        Op { expected, class: OpClass::Exchange, uniform: false, ..self }
+    }
+
+    /// The value that it expects, if it is [known](Op::expecting).
+    #[inline]
+    pub fn expected(&self) -> Option<u64> {
+        (self.class == OpClass::Exchange).then_some(self.expected)
     }
 
     /// The same operation on a second object too.
@@ -247,10 +278,16 @@ impl Op {
         may_wake_spuriously && matches!(alternatives, [(1, _)])
     }
 
-    /// Whether it is enabled in every state and has one alternative.
+    /// Whether it is enabled in every state and has the same alternatives in each.
     #[inline]
     pub fn is_always_enabled(&self) -> bool {
         self.always_enabled
+    }
+
+    /// Whether it also has the same footprint in every state.
+    #[inline]
+    pub fn is_uniform(&self) -> bool {
+        self.uniform
     }
 
     /// Whether a loop of such operations may spin: it reads, or takes locks to read what they
@@ -264,7 +301,7 @@ impl Op {
     /// except the version of the object.
     #[inline]
     pub(crate) fn has_no_fields(&self) -> bool {
-        matches!(self.class, OpClass::Load | OpClass::Write)
+        matches!(self.class, OpClass::Load | OpClass::Write | OpClass::Exchange)
     }
 
     /// Whether it is the same operation as `other`, performed in another execution with the same
@@ -334,6 +371,9 @@ pub struct Outcome {
     pub progress: bool,
     /// The value that the thread learned: one that it read, or whether an attempt succeeded.
     pub value: u64,
+    /// The newest value of the atomic that it accessed, if values are
+    /// [known](crate::State::value).
+    pub newest: Option<u64>,
     /// The versions of its objects.
     pub versions: [Versions; 2],
     /// The threads that the thread started between this operation and its next one.

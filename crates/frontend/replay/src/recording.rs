@@ -81,8 +81,8 @@ impl StartedStep {
     }
 }
 
-/// The objects that decide whether a thread can take its next step, which is not enabled in every
-/// state.
+/// The objects that decide whether and how a thread can take its next step, which is not the same
+/// in every state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
     /// The objects of its next operation; the first one twice if there is no second.
@@ -118,8 +118,8 @@ pub struct Recording<P> {
     mode: Mode,
     /// The threads before the first step.
     first: ThreadSet,
-    /// The threads whose next operation is enabled in every state.
-    always_enabled: ThreadSet,
+    /// The threads whose next operation is [uniform](Op::is_uniform).
+    uniform: ThreadSet,
     /// For each slot whose thread is none of these, what it needs instead.
     waits: Vec<Waits>,
     unaffected: ThreadSet,
@@ -140,7 +140,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             state: State::default(),
             mode: Mode::Record,
             first: ThreadSet::EMPTY,
-            always_enabled: ThreadSet::EMPTY,
+            uniform: ThreadSet::EMPTY,
             waits: vec![Waits::default(); slots],
             unaffected: ThreadSet::EMPTY,
             yields: false,
@@ -334,6 +334,36 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         &self.histories[step.thread.index()].ops[step.at]
     }
 
+    /// Attempts to lock count as writes even where they fail. A search over execution graphs needs
+    /// this: it moves a step to other places of the graph, and its class must not change there.
+    pub fn count_attempts_as_writes(&mut self) {
+        self.names.objects_mut().attempts_write = true;
+    }
+
+    /// The value of an atomic after the steps so far.
+    #[inline]
+    pub fn value(&self, object: u32) -> Option<u64> {
+        self.state.value(self.names.objects(), object)
+    }
+
+    /// A thread arrives at an operation on an atomic that has this value. Returns whether that is
+    /// the value that the steps so far left there.
+    pub fn find_value(&mut self, object: u32, value: u64) -> bool {
+        match self.state.written(object) {
+            Some(written) => written == value,
+            None => {
+                self.names.objects_mut().set_value(object, value);
+                true
+            }
+        }
+    }
+
+    /// The running thread accesses an atomic, which has this value afterwards.
+    #[inline]
+    pub fn set_value(&mut self, object: u32, value: u64) {
+        self.state.write(object, value);
+    }
+
     /// The running thread changes an object without fields.
     #[inline]
     pub fn change(&mut self, object: u32) {
@@ -366,8 +396,8 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             history.find_yielding_round(&self.loops);
             spins = history.spins();
         }
-        // As in `note_always_enabled`, with what is at hand: every new step of a search comes here.
-        let next = history.ops.get(step.at + 1).filter(|op| spins || !op.is_always_enabled());
+        // As in `note_uniform`, with what is at hand: every new step of a search comes here.
+        let next = history.ops.get(step.at + 1).filter(|op| spins || !op.is_uniform());
         let waits = next.map(|op| Waits::of(op, spins));
         self.note_waits(step.thread, waits);
         spins
@@ -425,7 +455,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         history.ops.truncate(count + 1);
         history.outcomes.truncate(count);
         self.state = state;
-        self.note_always_enabled(thread);
+        self.note_uniform(thread);
     }
 
     /// Records whether the loop in which a thread spins ends by itself.
@@ -500,7 +530,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             OpKind::Object(Action::Join) if before.kind == OpKind::Finish => Swap::Impossible,
             // They have other alternatives.
             OpKind::WeakCompareExchange { .. } | OpKind::Choose(_) => Swap::Unknown,
-            _ if op.is_always_enabled() && !spins => Swap::Possible,
+            _ if op.is_uniform() && !spins => Swap::Possible,
             _ => Swap::Unknown,
         }
     }
@@ -519,23 +549,24 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     }
 
     /// The last step started the threads of `started`: updates which threads it cannot have
-    /// affected. A thread whose next operation is enabled in every state is affected only by its
+    /// affected. A thread whose next operation is the same in every state is affected only by its
     /// own steps.
     ///
     /// Any other one is affected only by a step on an object of its next operation, unless it
-    /// spins: its pending step is a function of its history, of the fields of these objects and, if
-    /// it spins, of the versions of all objects that it watches, and a step changes no fields but
-    /// those of its own objects ([`State::perform`]) and of the lives of threads that it starts.
+    /// spins: its pending step is a function of its history, of the fields and values of these
+    /// objects and, if it spins, of the versions of all objects that it watches, and a step changes
+    /// no fields and values but those of its own objects ([`State::perform`]) and of the lives of
+    /// threads that it starts.
     #[inline(always)]
     pub fn note_started(&mut self, step: StartedStep, started: ThreadSet) {
         let vacant = !self.state.started().bits();
         if !started.is_empty() {
-            started.iter().for_each(|thread| self.note_always_enabled(thread));
-            let unaffected = (self.always_enabled.bits() | vacant) & !started.bits();
+            started.iter().for_each(|thread| self.note_uniform(thread));
+            let unaffected = (self.uniform.bits() | vacant) & !started.bits();
             self.unaffected = ThreadSet::from_bits(unaffected);
             return;
         }
-        let mut unaffected = ThreadSet::from_bits(self.always_enabled.bits() | vacant);
+        let mut unaffected = ThreadSet::from_bits(self.uniform.bits() | vacant);
         for thread in ThreadSet::from_bits(!unaffected.bits()).iter() {
             if !self.waits[thread.index()].depend_on(step.objects) {
                 unaffected.insert(thread);
@@ -547,16 +578,16 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     /// All threads may have been affected since they were asked last.
     pub fn ask_all(&mut self) {
         let started = self.state.started();
-        started.iter().for_each(|thread| self.note_always_enabled(thread));
+        started.iter().for_each(|thread| self.note_uniform(thread));
         self.unaffected = ThreadSet::from_bits(!started.bits());
     }
 
     #[inline(always)]
-    fn note_always_enabled(&mut self, thread: ThreadId) {
+    fn note_uniform(&mut self, thread: ThreadId) {
         let at = self.state.count(thread.index());
         let history = &self.histories[thread.index()];
         let spins = history.spins_after(at);
-        let next = history.ops.get(at).filter(|op| spins || !op.is_always_enabled());
+        let next = history.ops.get(at).filter(|op| spins || !op.is_uniform());
         let waits = next.map(|op| Waits::of(op, spins));
         self.note_waits(thread, waits);
     }
@@ -564,9 +595,9 @@ impl<P: Copy + Eq + Hash> Recording<P> {
     #[inline(always)]
     fn note_waits(&mut self, thread: ThreadId, waits: Option<Waits>) {
         match waits {
-            None => self.always_enabled.insert(thread),
+            None => self.uniform.insert(thread),
             Some(waits) => {
-                self.always_enabled.remove(thread);
+                self.uniform.remove(thread);
                 self.waits[thread.index()] = waits;
             }
         }
@@ -607,7 +638,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         Saved {
             state: self.state.clone(),
             histories: self.histories.clone(),
-            always_enabled: self.always_enabled,
+            uniform: self.uniform,
             waits: self.waits.clone(),
             unaffected: self.unaffected,
         }
@@ -618,7 +649,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         Saved {
             state: self.state,
             histories: self.histories,
-            always_enabled: self.always_enabled,
+            uniform: self.uniform,
             waits: self.waits,
             unaffected: self.unaffected,
         } = saved;
@@ -636,7 +667,7 @@ fn diverge(thread: ThreadId, at: usize, recorded: &Op, found: &Op) -> Box<Diverg
 pub struct Saved {
     state: State,
     histories: Vec<History>,
-    always_enabled: ThreadSet,
+    uniform: ThreadSet,
     waits: Vec<Waits>,
     unaffected: ThreadSet,
 }

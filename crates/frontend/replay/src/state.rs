@@ -1,6 +1,16 @@
 //! The state after a prefix of an execution, as far as it decides which threads can step: the
 //! fields of the objects, the number of operations of each thread, and the version of each object.
 //!
+//! # Values of atomics
+//!
+//! A compare-exchange that fails only reads, so its footprint depends on the value of the atomic in
+//! that state. Where a front end knows the values, the state keeps them: each step records the value
+//! that it left ([`Outcome::newest`]), and the first arrival at an atomic the value before all
+//! steps. In a part of an execution the last access to an atomic is the one that comes last in the
+//! whole execution too, among those in the part: accesses of which one writes are ordered by
+//! happens-before, and reads leave the value as it is. So the value in a part is the one that its
+//! last step on the atomic left.
+//!
 //! No code of the program runs here. The operations come from the threads' histories, so the same
 //! functions serve the execution that is running and parts of it, reordered, that never ran.
 
@@ -22,6 +32,9 @@ pub struct State {
     counts: SmallVec<[u32; 6]>,
     fields: SmallVec<[u64; 12]>,
     versions: SmallVec<[u32; 12]>,
+    /// The values that steps left in atomics, if values are known. Shorter than `versions` until a
+    /// step has accessed the last atomic.
+    values: SmallVec<[Option<u64>; 4]>,
 }
 
 impl Clone for State {
@@ -33,6 +46,7 @@ impl Clone for State {
             counts: SmallVec::from_slice(&self.counts),
             fields: SmallVec::from_slice(&self.fields),
             versions: SmallVec::from_slice(&self.versions),
+            values: SmallVec::from_slice(&self.values),
         }
     }
 }
@@ -50,6 +64,7 @@ impl State {
         let known = self.fields.len();
         self.fields.copy_from_slice(&objects.initial[..known]);
         self.versions.fill(0);
+        self.values.clear();
         self.started = ThreadSet::EMPTY;
         self.start(started, objects);
     }
@@ -84,6 +99,38 @@ impl State {
     #[inline]
     pub fn version(&self, object: u32) -> u32 {
         self.versions.get(object as usize).copied().unwrap_or(0)
+    }
+
+    /// The value of an atomic, if it is known.
+    #[inline]
+    pub fn value(&self, objects: &Objects, object: u32) -> Option<u64> {
+        self.written(object).or_else(|| objects.value(object))
+    }
+
+    /// The value that the last step on an atomic left.
+    #[inline]
+    pub(crate) fn written(&self, object: u32) -> Option<u64> {
+        self.values.get(object as usize).copied().flatten()
+    }
+
+    /// A step leaves this value in an atomic.
+    #[inline]
+    pub(crate) fn write(&mut self, object: u32, value: u64) {
+        let at = object as usize;
+        if self.values.len() <= at {
+            self.values.resize(at + 1, None);
+        }
+        self.values[at] = Some(value);
+    }
+
+    /// The access of an exchange: it writes unless it is known to fail.
+    #[inline]
+    fn exchanges(&self, objects: &Objects, op: &Op) -> Access {
+        let fails = match (op.expected(), self.value(objects, op.object)) {
+            (Some(expected), Some(value)) => value != expected,
+            _ => false,
+        };
+        if fails { Access::Read } else { Access::Write }
     }
 
     /// The state of an object in words, if it has fields.
@@ -241,6 +288,9 @@ impl State {
         if outcome.changed {
             self.change(objects, op.object);
         }
+        if let Some(newest) = outcome.newest {
+            self.write(op.object, newest);
+        }
         if let Some(before) = before {
             self.disregard(op, before);
         }
@@ -276,7 +326,7 @@ impl State {
             OpClass::Lock => {
                 self.offer_action(Kind::Mutex, objects, (thread, op, Action::Lock), pending)
             }
-            OpClass::Other => self.offer(objects, thread, op, pending),
+            OpClass::Exchange | OpClass::Other => self.offer(objects, thread, op, pending),
         }
         let Some(last) = count.checked_sub(1).map(|last| &history.outcomes[last]) else { return };
         if last.round > 0 && pending.status == Status::Enabled {
@@ -319,11 +369,12 @@ impl State {
             OpKind::Load(_) | OpKind::Peek => {
                 pending.set_one(Status::Enabled, 0, object, Access::Read)
             }
-            OpKind::Store(_)
-            | OpKind::Update(_)
-            | OpKind::CompareExchange { .. }
-            | OpKind::Touch
-            | OpKind::Downgrade => pending.set_one(Status::Enabled, 0, object, Access::Write),
+            OpKind::Store(_) | OpKind::Update(_) | OpKind::Touch | OpKind::Downgrade => {
+                pending.set_one(Status::Enabled, 0, object, Access::Write)
+            }
+            OpKind::CompareExchange { .. } => {
+                pending.set_one(Status::Enabled, 0, object, self.exchanges(objects, op))
+            }
             OpKind::Choose(below) => {
                 pending.set_alternatives(
                     Status::Enabled,
@@ -331,7 +382,9 @@ impl State {
                 );
             }
             OpKind::WeakCompareExchange { .. } => {
-                let footprint = Footprint::one(object, Access::Write);
+                // A spurious failure only reads, but the alternatives of a step need the same
+                // footprint (`System::advances_by_any_step`).
+                let footprint = Footprint::one(object, self.exchanges(objects, op));
                 pending.set_alternatives(Status::Enabled, [(0, footprint.clone()), (1, footprint)]);
             }
             OpKind::Fence | OpKind::Yield => {
@@ -375,8 +428,10 @@ impl State {
         pending: &mut Pending,
     ) {
         let (_, at) = objects.of(op.object);
-        let (status, access) = match kind.enabled(self.fields(objects, at), thread, action) {
-            true => (Status::Enabled, kind.access(action)),
+        let fields = self.fields(objects, at);
+        let (status, access) = match kind.enabled(fields, thread, action) {
+            true if objects.attempts_write => (Status::Enabled, kind.access(action)),
+            true => (Status::Enabled, kind.access_in(fields, action)),
             false => (Status::Blocked, kind.waiting(action)),
         };
         pending.set_one(status, 0, Location(op.object), access);

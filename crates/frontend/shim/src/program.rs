@@ -239,6 +239,10 @@ impl<'f> Program for Closure<'f> {
                 self.requirements.counted.insert(site);
             }
             RestartReason::Races => self.requirements.races = true,
+            RestartReason::Exchanges => self.requirements.exchanges = true,
+            RestartReason::Replaced(site) => {
+                self.requirements.replaced.insert(site);
+            }
             // The blocks have been recorded already.
             RestartReason::Addresses => {}
             RestartReason::Rounds(site, rounds) => {

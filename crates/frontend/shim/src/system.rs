@@ -111,6 +111,13 @@ impl<'p> Execution<'p> {
             narrator: Narrator::default(),
         };
         execution.sees_heap = alloc::is_global(|| execution.sees_allocations());
+        let sees_heap = execution.sees_heap;
+        let runtime = execution.runtime();
+        runtime.can_follow_values = sees_heap && runtime.weak_memory.is_none();
+        if runtime.weak_memory.is_some() {
+            runtime.recording.count_attempts_as_writes();
+        }
+        runtime.follows_values = runtime.can_follow_values && runtime.requirements.exchanges;
         execution.begin()?;
         execution.runtime().recording.ready();
         execution.failure = execution.runtime().verdict.failure.take();

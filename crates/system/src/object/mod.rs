@@ -10,7 +10,8 @@
 //! - Equal fields, equal futures: fields contain no history and no stale values (freed slots are
 //!   0).
 //! - [`Kind::access`] and [`Kind::mover`] do not depend on the state. Strategies need the class of
-//!   an action in states in which it was never executed.
+//!   an action in states in which it was never executed. [`Kind::access_in`] is for front ends that
+//!   compute such states.
 //! - Whether an action is enabled depends only on the fields of its own object, and every action
 //!   that can change this for another thread conflicts with it under [`Kind::access`]. Enabling and
 //!   disabling therefore follow happens-before edges, and every prefix-closed part of an execution
@@ -287,6 +288,24 @@ impl Kind {
     #[inline]
     pub fn access(self, action: Action) -> Access {
         with!(self, object => object.access(action))
+    }
+
+    /// How `action` accesses the object in this state. A `try_lock` that fails only reads.
+    ///
+    /// # Why this is a class like any other
+    ///
+    /// A failed attempt changes nothing, so it commutes with everything that leaves it failing.
+    /// Every action that lets it succeed must therefore be a [`Access::Write`]. The owner of a mutex
+    /// and the writer of a reader-writer lock are changed by such actions only. The *readers* are
+    /// not: they leave by a read, so an attempt to write that fails because of readers stays a
+    /// write.
+    #[inline]
+    pub fn access_in(self, cells: &(impl Cells + ?Sized), action: Action) -> Access {
+        match (self, action) {
+            (Kind::Mutex, Action::TryLock) if mutex::is_locked(cells) => Access::Read,
+            (Kind::RwLock, Action::TryWriteLock) if rwlock::has_writer(cells) => Access::Read,
+            _ => self.access(action),
+        }
     }
 
     /// The access of an attempt that has to wait. The attempt observes the object, so it must

@@ -6,6 +6,11 @@ pub(super) struct Mutex;
 
 const OWNER: usize = 0;
 
+/// Whether a thread holds the mutex.
+pub(super) fn is_locked<C: Cells + ?Sized>(cells: &C) -> bool {
+    cells.get(OWNER) != 0
+}
+
 impl Object for Mutex {
     fn holds(&self, _field: usize, threads: usize) -> Holds {
         Holds::Below(threads as u64 + 1)
@@ -50,8 +55,8 @@ impl Object for Mutex {
         }
     }
 
-    /// Every action writes. A failed attempt changes nothing, but the class must not depend on the
-    /// outcome.
+    /// Every action writes. A failed attempt changes nothing, but this class must not depend on the
+    /// outcome; see [`Kind::access_in`](super::Kind::access_in).
     #[inline]
     fn access(&self, action: Action) -> Access {
         match action {

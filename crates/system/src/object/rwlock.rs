@@ -30,6 +30,11 @@ fn readers<C: Cells + ?Sized>(cells: &C) -> ThreadSet {
     ThreadSet::from_bits(cells.get(READERS))
 }
 
+/// Whether a thread holds the lock exclusively.
+pub(super) fn has_writer<C: Cells + ?Sized>(cells: &C) -> bool {
+    cells.get(WRITER) != 0
+}
+
 fn can_read<C: Cells + ?Sized>(cells: &C, thread: ThreadId) -> bool {
     cells.get(WRITER) == 0 && !readers(cells).contains(thread)
 }

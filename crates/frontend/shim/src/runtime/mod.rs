@@ -202,6 +202,10 @@ pub(crate) struct Runtime {
     /// before.
     pub(crate) learned: bool,
     pub(crate) requirements: Requirements,
+    /// Whether the values of atomics can be followed step by step, and whether they are: see
+    /// `sync/atomic/access.rs`.
+    pub(crate) can_follow_values: bool,
+    pub(crate) follows_values: bool,
     pub(crate) races: RaceDetector<CellAccess>,
     /// The values of the atomics.
     pub(crate) memory: Sc,
@@ -258,6 +262,8 @@ impl Runtime {
             learned: false,
             stop_before: None,
             requirements,
+            can_follow_values: false,
+            follows_values: false,
             races: RaceDetector::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),

@@ -17,6 +17,12 @@ pub(crate) struct Requirements {
     pub(crate) counted: BTreeSet<SiteId>,
     /// The test uses plain cells, so races are detected.
     pub(crate) races: bool,
+    /// The test has compare-exchanges, so the values of atomics are recorded: an exchange that
+    /// fails only reads.
+    pub(crate) exchanges: bool,
+    /// Places where atomics are made whose values change between steps: by plain writes through the
+    /// only reference, or because another atomic replaces them. Their exchanges count as writes.
+    pub(crate) replaced: BTreeSet<SiteId>,
     /// Loops that end by themselves.
     pub(crate) rounds: LoopRounds,
 }
@@ -32,6 +38,10 @@ pub(crate) enum RestartReason {
     Counted(SiteId),
     /// The test uses plain cells.
     Races,
+    /// The test has compare-exchanges.
+    Exchanges,
+    /// The value of an atomic made at this place does not follow from the steps.
+    Replaced(SiteId),
     /// All threads that can step spin, and the reduction cannot handle that. Refused.
     Fairness,
     /// A search over execution graphs does not handle the operation of this name at this place.

@@ -25,6 +25,17 @@
 //! the execution. There is nothing to do on drop: the memory forgets all values when the next
 //! execution begins.
 //!
+//! # Exchanges that fail
+//!
+//! A compare-exchange that fails only reads, and treating it as a read saves many executions. So
+//! that the search can tell in advance, even for executions that never happened, the recording
+//! follows the values of atomics step by step once a test has such an operation
+//! ([`known_value`]). That is right only for atomics whose values change by steps alone. At each
+//! arrival and before each access the value is therefore compared with the recorded one. If they
+//! differ, because of a plain write or because another atomic has taken the place of a dropped one,
+//! the search starts over, and exchanges of atomics made at that place count as writes. They all do
+//! if addresses may differ from execution to execution, since values may be addresses.
+//!
 //! # Weak memory
 //!
 //! Under [weak memory](preempt_system::memory::Weak) the copy is the last value in modification
@@ -40,12 +51,13 @@
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering;
 
-use preempt_replay::OpKind;
+use preempt_replay::{Mode, Op, OpKind};
 use preempt_system::memory::{Memory, Stored};
 use preempt_system::{FailureKind, SyncClocks, ThreadId};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{Runtime, is_set, op, point, with};
+use crate::runtime::restart::{RestartReason, restart};
+use crate::runtime::{Runtime, is_set, look, op, point, site, with};
 
 /// Stops before an operation on an atomic that holds `word`, or `bits`. Returns its location.
 #[inline]
@@ -55,13 +67,74 @@ pub(super) fn stop(
     verb: &'static str,
     site: &'static Site<'static>,
     word: impl FnOnce() -> u64,
-    bits: impl FnOnce() -> u64,
+    bits: impl Fn() -> u64,
 ) -> u32 {
     let location = identity.locate_holding(None, "atomic", site, word);
-    announce(location, bits);
-    point(op(kind, location, verb, site));
-    identity.is_there(location, "atomic", site);
+    announce(location, &bits);
+    let next = op(kind, location, verb, site);
+    if look(|runtime| runtime.follows_values) {
+        point(known_value(next, identity, bits()));
+        identity.is_there(location, "atomic", site);
+        if with(|runtime| runtime.recording.value(location)) != Some(bits()) {
+            replaced(identity);
+        }
+    } else {
+        point(next);
+        identity.is_there(location, "atomic", site);
+    }
     location
+}
+
+/// The running thread arrives at `next`, an operation on an atomic that has this value: see the
+/// module documentation.
+#[inline(never)]
+fn known_value(next: Op, identity: &Identity, value: u64) -> Op {
+    let location = next.object;
+    let is_known = with(|runtime| runtime.recording.find_value(location, value));
+    if !is_known {
+        replaced(identity);
+    }
+    if !matches!(
+        next.kind,
+        OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. }
+    ) {
+        return next;
+    }
+    let (next, is_same) = with(|runtime| {
+        if runtime.requirements.replaced.contains(&site::id(identity.site())) {
+            return (next, true);
+        }
+        let thread = ThreadId::new(runtime.current);
+        let next = next.expecting(runtime.threads[runtime.current].expected);
+        let recorded = runtime.recording.next_op(thread).and_then(Op::expected);
+        let repeats = runtime.recording.mode() == Mode::Repeat;
+        (next, !repeats || recorded.is_none_or(|recorded| next.expected() == Some(recorded)))
+    });
+    if !is_same {
+        replaced(identity);
+    }
+    next
+}
+
+/// The value of the atomic does not follow from the steps.
+#[cold]
+fn replaced(identity: &Identity) {
+    let made = site::id(identity.site());
+    if !with(|runtime| runtime.requirements.replaced.contains(&made)) {
+        restart(RestartReason::Replaced(made));
+    }
+}
+
+/// The running thread is about to compare and exchange, and expects this value.
+#[inline]
+pub(super) fn expect(bits: u64) {
+    let starts_over = with(|runtime| {
+        runtime.threads[runtime.current].expected = bits;
+        runtime.can_follow_values && !runtime.follows_values
+    });
+    if starts_over {
+        restart(RestartReason::Exchanges);
+    }
 }
 
 /// The result of an access.
@@ -242,6 +315,11 @@ fn note(
     let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) = committed;
     if order != Ordering::SeqCst && runtime.weak.is_none() {
         runtime.note_weak(order);
+    }
+    if runtime.follows_values {
+        let newest = written.unwrap_or(old);
+        runtime.outcome.newest = Some(newest);
+        runtime.recording.set_value(location, newest);
     }
     if written.is_some_and(|written| written != old) {
         (runtime.outcome.changed, runtime.outcome.progress) = (true, true);

@@ -17,7 +17,7 @@ use preempt_system::ThreadId;
 use preempt_system::memory::Memory;
 pub use std::sync::atomic::Ordering;
 
-use self::access::{Done, Stale, commit, exclusive, stop};
+use self::access::{Done, Stale, commit, exclusive, expect, stop};
 use crate::runtime::identity::Identity;
 use crate::runtime::{describe, inside, op, point, show, with};
 
@@ -323,16 +323,6 @@ macro_rules! integer {
             fetch_min(old, operand) => old.min(operand);
         );
     )*};
-}
-
-/// The running thread is about to compare and exchange, and expects this value.
-#[inline]
-fn expect(bits: u64) {
-    with(|runtime| {
-        if runtime.weak_memory.is_some() {
-            runtime.threads[runtime.current].expected = bits;
-        }
-    });
 }
 
 /// Which newer store an access does not see, for a report.
