@@ -126,10 +126,11 @@ impl Subject {
         seen.into_iter().collect()
     }
 
-    /// Independent moves must commute and must not enable or disable each other.
+    /// Independent moves must commute, must not enable or disable each other, and must not change
+    /// each other's class.
     fn check_independence(&self, state: &[u64], a: Move, b: Move) {
-        if a.thread == b.thread || self.kind.access(a.action).conflicts(self.kind.access(b.action))
-        {
+        let access = |state: &[u64], m: Move| self.kind.access_in(state, m.action);
+        if a.thread == b.thread || access(state, a).conflicts(access(state, b)) {
             return;
         }
         let note = format!("{:?} in {state:?}: {a:?} and {b:?} are called independent", self.kind);
@@ -141,6 +142,7 @@ impl Subject {
                     self.enabled(&next, y),
                     "{note} and one en- or disables the other"
                 );
+                assert_eq!(access(state, y), access(&next, y), "{note} and one changes the other");
             }
         }
     }
@@ -259,6 +261,16 @@ fn what_only_looks_does_not_write() {
         looks.iter().flat_map(|(kind, actions)| actions.iter().map(move |a| (kind, a)))
     {
         assert_eq!(kind.access(*action), Access::Read, "{kind:?} {action:?}");
+    }
+    let fails: [(Kind, &[Action], Action); 2] =
+        [(Kind::Mutex, &[Lock], TryLock), (Kind::RwLock, &[WriteLock], TryWriteLock)];
+    for (kind, before, attempt) in fails {
+        let mut state: Vec<u64> = (0..kind.fields()).map(|field| kind.initial(field)).collect();
+        assert_eq!(kind.access_in(&state, attempt), Access::Write, "{kind:?} can be locked");
+        for &action in before {
+            kind.apply(&mut state, ThreadId::new(0), action).unwrap();
+        }
+        assert_eq!(kind.access_in(&state, attempt), Access::Read, "{kind:?} is locked");
     }
 }
 

@@ -94,10 +94,7 @@ fn known_value(next: Op, identity: &Identity, value: u64) -> Op {
     if !is_known {
         replaced(identity);
     }
-    if !matches!(
-        next.kind,
-        OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. }
-    ) {
+    if !matches!(next.kind, OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. }) {
         return next;
     }
     let (next, is_same) = with(|runtime| {
