@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, Verdict};
+use preempt::{Cache, Check, FailureKind, Memory, Order, Outcome, Reduction, Verdict};
 
 use crate::mirror;
 use crate::program::{Program, Statement, Wait};
@@ -60,24 +60,22 @@ struct Strategy {
     spins: bool,
 }
 
+/// The strategies that are compared. The reference is sequentially consistent.
 fn strategies() -> Vec<Strategy> {
+    let sc = || Check::new().memory(Memory::Sc);
     let all = |name: &str, check: Check, spins| Strategy {
         name: name.to_owned(),
         check,
         promise: Promise::All,
         spins,
     };
-    let reduced = |name: &str, reduction| all(name, Check::new().reduce(reduction), false);
+    let reduced = |name: &str, reduction| all(name, sc().reduce(reduction), false);
     let mut list = vec![
-        all("executions", Check::new().order(Order::Executions), true),
-        all("dfs-hb", Check::new().order(Order::DfsHb).unbounded(), true),
-        all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(ENOUGH), true),
-        all(
-            "icb without cache",
-            Check::new().order(Order::Icb { cache: Cache::None }).bound(ENOUGH),
-            true,
-        ),
-        all("dpor-optimal", Check::new().unbounded(), true),
+        all("executions", sc().order(Order::Executions), true),
+        all("dfs-hb", sc().order(Order::DfsHb).unbounded(), true),
+        all("icb", sc().order(Order::Icb { cache: Cache::Hb }).bound(ENOUGH), true),
+        all("icb without cache", sc().order(Order::Icb { cache: Cache::None }).bound(ENOUGH), true),
+        all("dpor-optimal", sc().unbounded(), true),
         reduced("dpor", Reduction::Source),
         reduced("dpor-fg", Reduction::FlanaganGodefroid),
         reduced("sleep", Reduction::Sleep),
@@ -88,17 +86,17 @@ fn strategies() -> Vec<Strategy> {
             Strategy { name, check: check.bound(bound), promise: Promise::Within(bound), spins }
         };
         list.extend([
-            within("icb", Check::new().order(Order::Icb { cache: Cache::Hb }), true),
-            within("cb-dfs", Check::new().order(Order::ContextBounded), true),
-            within("cb-por", Check::new().reduce(Reduction::CbPor), false),
-            within("cb-por-states", Check::new().reduce(Reduction::CbPorStates), false),
-            within("budgeted-sleep", Check::new().reduce(Reduction::BudgetedSleep), false),
+            within("icb", sc().order(Order::Icb { cache: Cache::Hb }), true),
+            within("cb-dfs", sc().order(Order::ContextBounded), true),
+            within("cb-por", sc().reduce(Reduction::CbPor), false),
+            within("cb-por-states", sc().reduce(Reduction::CbPorStates), false),
+            within("budgeted-sleep", sc().reduce(Reduction::BudgetedSleep), false),
         ]);
     }
     for (name, order) in
         [("random", Order::Random), ("pct", Order::Pct { depth: 3 }), ("urw", Order::Urw)]
     {
-        let check = Check::new().order(order).runs(30);
+        let check = sc().order(order).runs(30);
         list.push(Strategy { name: name.to_owned(), check, promise: Promise::Some, spins: true });
     }
     list

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use preempt::{Check, Order};
+use preempt::{Check, Memory, Order};
 use preempt_closures::program::{Program, Statement};
 use preempt_closures::reference::{Kind, Summary};
 use preempt_closures::{generate, mirror, reference};
@@ -52,7 +52,8 @@ fn growth(kind: Ends) -> Option<(usize, usize)> {
         .map(Arc::new)
         .collect();
     assert!(programs.len() > 5, "the generator makes all kinds");
-    let checks = || [Check::new().bound(1), Check::new().order(Order::Random).runs(5)];
+    let sc = || Check::new().memory(Memory::Sc);
+    let checks = || [sc().bound(1), sc().order(Order::Random).runs(5)];
     let round = || {
         for program in &programs {
             for check in checks() {

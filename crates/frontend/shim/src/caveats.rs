@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use preempt_explore::{Limit, Outcome};
-use preempt_system::{MemoryModel, Verdict};
+use preempt_system::Verdict;
 
 use crate::stderr::{say, test_name};
 use crate::uncontrolled::Mention;
@@ -26,6 +26,9 @@ pub(crate) struct Used {
     pub(crate) objects: usize,
     /// The first operation with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
+    /// Whether the executions were watched for accesses that weak memory might allow to be stale,
+    /// and none was found.
+    pub(crate) is_watched: bool,
     /// Whether two threads used the same object, or plain cells, which are checked for races.
     pub(crate) shares: bool,
     /// The place where a thread was started.
@@ -45,6 +48,7 @@ impl Used {
         self.threads = self.threads.max(other.threads);
         self.objects = self.objects.max(other.objects);
         self.weak = self.weak.or(other.weak);
+        self.is_watched |= other.is_watched;
         self.shares |= other.shares;
         self.spawned = self.spawned.or(other.spawned);
     }
@@ -57,10 +61,21 @@ impl Used {
     /// the operations have a linear extension, which is a sequentially consistent execution. A
     /// second object, even a mutex, allows more: a thread may see it locked and not see what the
     /// owner stored before it took the lock. Plain cells do not count, since accesses to them that
-    /// the orderings do not order are reported as races.
-    fn weaker(&self) -> Option<Weak> {
-        self.weak.filter(|_| self.threads > 1 && self.objects > 1)
+    /// the orderings do not order are reported as races. If the executions were
+    /// [watched](crate::runtime::stale_watch), there are no others.
+    pub(crate) fn weaker(&self) -> Option<Weak> {
+        let may_matter = self.threads > 1 && self.objects > 1 && !self.is_watched;
+        self.weak.filter(|_| may_matter)
     }
+}
+
+/// Whether a check explored the memory that it would explore by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DefaultMemory {
+    /// It did, or the check names another model.
+    Searched,
+    /// The strategy of this name, which the check names, cannot explore weak memory.
+    RefusedBy(&'static str),
 }
 
 /// The caveat of a pass: what it did not cover, and how to cover more; `None` if the search was
@@ -69,17 +84,21 @@ impl Used {
 pub(crate) fn caveat(
     outcome: &Outcome,
     used: &Used,
+    memory: DefaultMemory,
     uncontrolled: Option<Mention>,
 ) -> Option<String> {
     let cut = (!outcome.complete)
         .then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
-    let weaker = used.weaker().filter(|_| outcome.memory == MemoryModel::Sc);
-    let weak = weaker.map(|Weak { order, site }| {
-        format!(
-            "only sequentially consistent executions were explored, and `{order:?}` at {site} \
-             allows more: PREEMPT_MEMORY=weak or `Check::memory` explores weak memory"
-        )
-    });
+    let weak = match memory {
+        DefaultMemory::RefusedBy(strategy) => used.weaker().map(|Weak { order, site }| {
+            format!(
+                "weak orderings were used but not explored: `{order:?}` at {site} allows more than \
+                 sequentially consistent executions, and {strategy} explores only these; without \
+                 an order and a reduction, weak memory is explored"
+            )
+        }),
+        DefaultMemory::Searched => None,
+    };
     let uncontrolled = uncontrolled.map(|Mention { path, file, line }| {
         format!(
             "no switch was explored at `{path}` at {file}:{line}, which preempt does not control: \

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use preempt_explore::{
-    Cache, Count, Limits, Order, Outcome, Plan, Reduction, Shrink, Subject, portfolio,
+    Cache, Count, Limits, Order, Outcome, Plan, Reduction, Search, Shrink, Subject, portfolio,
 };
 use preempt_system::{MAX_THREADS, MemoryModel, Verdict};
 
 use crate::Refusal;
+use crate::caveats::DefaultMemory;
 use crate::foreign_threads::creation;
 use crate::page::Page;
 use crate::program::Closure;
@@ -84,6 +85,8 @@ pub struct Check {
     pub(crate) order: Option<Order>,
     pub(crate) reduction: Option<Reduction>,
     pub(crate) bound: Bound,
+    /// The memory model; `None` for the default: see [`Check::memory`].
+    pub(crate) memory: Option<MemoryModel>,
     pub(crate) count: Count,
     pub(crate) limits: Limits,
     pub(crate) jobs: usize,
@@ -109,6 +112,7 @@ impl Default for Check {
             order: None,
             reduction: None,
             bound: Bound::Usual,
+            memory: None,
             count: Count::Traces,
             limits: Limits::default(),
             jobs: 1,
@@ -119,6 +123,7 @@ impl Default for Check {
             allow_incomplete: false,
             options: Options {
                 memory: MemoryModel::Sc,
+                may_switch: false,
                 spurious_wakeups: false,
                 weak_cas_failures: false,
                 allow_panics: false,
@@ -274,7 +279,10 @@ impl Check {
         self
     }
 
-    /// Sets the memory model: [`Memory::Sc`](crate::Memory), sequential consistency, by default.
+    /// Sets the memory model. By default a check explores weak memory if the orderings of the
+    /// program allow more than sequentially consistent executions, and if its order and reduction
+    /// can search these; otherwise it explores sequential consistency, [`Memory::Sc`](crate::Memory),
+    /// and costs no more than with that setting.
     ///
     /// Under [`Memory::Weak`](crate::Memory) a load may read an older store than the newest one,
     /// and a store may come before newer ones in modification order, wherever the memory model of
@@ -305,7 +313,23 @@ impl Check {
     /// assert_eq!(outcome.findings.len(), 1);
     /// ```
     pub fn memory(mut self, memory: MemoryModel) -> Check {
-        self.options.memory = memory;
+        (self.memory, self.options.memory) = (Some(memory), memory);
+        self
+    }
+
+    /// The same check, starting with the memory model that it names. One that names none starts
+    /// under sequential consistency and may switch to weak memory, if its strategy can search both.
+    fn with_initial_memory(mut self) -> Check {
+        let under = |check: &Check, memory| {
+            let options = Options { memory, ..check.options };
+            Check { options, ..check.clone() }.plan().build_for_program()
+        };
+        if self.memory.is_none() {
+            let needs_weak = under(&self, MemoryModel::Sc)
+                .is_err_and(|refusal| matches!(refusal, preempt_explore::Refusal::Memory { .. }));
+            self.options.memory = if needs_weak { MemoryModel::Weak } else { MemoryModel::Sc };
+            self.options.may_switch = !needs_weak && under(&self, MemoryModel::Weak).is_ok();
+        }
         self
     }
 
@@ -414,8 +438,8 @@ impl Check {
     /// Explores the schedules of `f`, and panics with the whole trace if one of them fails, or if a
     /// limit was reached.
     ///
-    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst`, which
-    /// are not explored, or types of std, which are not controlled, prints one line on the standard
+    /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst` that the
+    /// chosen strategy cannot explore, or types of std, which are not controlled, prints one line on the standard
     /// error: what was covered, how many preemptions any remaining error needs, and how to cover
     /// more. It is printed once for each test and place, it is visible under `cargo test` without
     /// `--nocapture`, and [`quiet`](Check::quiet) silences it.
@@ -437,6 +461,13 @@ impl Check {
             }
             _ => true,
         }
+    }
+
+    /// The search under weak memory of a check that names no memory model.
+    fn under_weak_memory(&self) -> Result<Search, Refusal> {
+        let options = Options { memory: MemoryModel::Weak, ..self.options };
+        let check = Check { options, ..self.clone() };
+        Ok(possible::within_memory(check.plan()).build_for_program()?)
     }
 
     /// The plan of the search.
@@ -493,9 +524,9 @@ impl Check {
         }
         hook::install();
         overflow::install();
-        let check = settings::of_environment(self.clone())?;
+        let check = settings::of_environment(self.clone())?.with_initial_memory();
         possible::is_possible(&check)?;
-        let search = possible::within_memory(check.plan()).build_for_program()?;
+        let mut search = possible::within_memory(check.plan()).build_for_program()?;
         let timeouts =
             Timeouts { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
         let watched = std::sync::Arc::new(WatchedCheck::new(timeouts));
@@ -503,29 +534,49 @@ impl Check {
         let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
-            // Only these searches take steps of spinning threads, which are enabled because no
-            // other thread can move.
-            refuse_spinning: !matches!(
-                search.plan().reduction,
-                Reduction::None | Reduction::Optimal | Reduction::Graphs
-            ),
             since: identity::next_execution(),
             allow_uncontrolled: check.allow_uncontrolled,
             place: Some(place),
             ..check.options
         };
         if let Some(token) = &check.replay {
-            // A replay follows its schedule even where threads spin.
-            let options = Options { refuse_spinning: false, ..options };
-            let program = Closure::new(f, options, watched);
+            let program = |memory| {
+                let options = Options { memory, may_switch: false, ..options };
+                Closure::new(f, options, watched.clone())
+            };
+            let mut memory = options.memory;
+            // The schedule may be one of either model. One that fits both is the same execution.
+            if options.may_switch && !replaying::is_possible(program(memory), token) {
+                memory = MemoryModel::Weak;
+                search = check.under_weak_memory()?;
+            }
             let asked = replaying::ReplayRequest { given: token, stop_at: check.stop_at, format };
-            let (outcome, text) = replaying::replay(&search, program, &asked, page.as_ref());
+            let (outcome, text) =
+                replaying::replay(&search, program(memory), &asked, page.as_ref());
             return Ok(Explored { outcome, text, caveat: None, place });
         }
-        let closure = Closure::new(f, options, watched);
-        let foreign_threads = closure.foreign_threads.clone();
-        let (mut outcome, program) =
-            search.run_program(closure, &ProgressObserver::new(check.quiet, &foreign_threads));
+        let explore = |search: &Search, options: Options| {
+            let options = Options {
+                // Only these searches take steps of spinning threads, which are enabled because no
+                // other thread can move.
+                refuse_spinning: !matches!(
+                    search.plan().reduction,
+                    Reduction::None | Reduction::Optimal | Reduction::Graphs
+                ),
+                ..options
+            };
+            let closure = Closure::new(f, options, watched.clone());
+            let foreign_threads = closure.foreign_threads.clone();
+            search.run_program(closure, &ProgressObserver::new(check.quiet, &foreign_threads))
+        };
+        let (mut outcome, mut program) = explore(&search, options);
+        if program.needs_weak_memory {
+            search = check.under_weak_memory()?.after(outcome.elapsed);
+            let options =
+                Options { memory: MemoryModel::Weak, may_switch: false, ..program.options };
+            (outcome, program) = explore(&search, options);
+        }
+        let foreign_threads = program.foreign_threads.clone();
         outcome.assumptions = program.assumptions.words();
         outcome.complete &= !program.assumptions.may_miss_executions();
         if let Some(refusal) = program.refusal.clone().or_else(|| foreign_threads.message()) {
@@ -563,12 +614,18 @@ impl Check {
                 .flatten()?;
             Some(caveats::suspicion(&used, &mention))
         };
+        let default_memory = match check.memory {
+            None if !check.options.may_switch && outcome.memory == MemoryModel::Sc => {
+                DefaultMemory::RefusedBy(search.plan().entry().name)
+            }
+            _ => DefaultMemory::Searched,
+        };
         let caveat = (!check.quiet).then(|| {
             // A test that names such a type need not share it between threads: it may only record
             // what the threads did. So this is a warning if threads also share controlled objects.
             let mixed = several && !nothing;
             let mention = mixed.then(|| uncontrolled::in_test(place, used.spawned)).flatten();
-            caveats::caveat(&outcome, &used, mention).or_else(suspicion)
+            caveats::caveat(&outcome, &used, default_memory, mention).or_else(suspicion)
         });
         let caveat = caveat.flatten();
         Ok(Explored { outcome, text, caveat, place })

@@ -70,9 +70,10 @@
 //!
 //! # What is assumed
 //!
-//! - **Sequential consistency**, unless [`Check::memory`] selects weak memory. A load reads the
-//!   last store, whatever the ordering. Orderings matter only for data races: plain accesses are
-//!   ordered by acquire and release operations, so a relaxed flag protects nothing.
+//! - **No load buffering.** If the program uses orderings weaker than `SeqCst`, a load may read an
+//!   older store wherever the memory model of Rust allows it ([`Check::memory`]), but no load reads
+//!   a store that depends on it or comes later in its own thread. Plain accesses are ordered by
+//!   acquire and release operations, so a relaxed flag protects nothing.
 //! - **Determinism.** The test may depend only on its schedule: not on time, addresses, random
 //!   numbers other than those of [`choose`] and [`rand`], or state left by earlier executions.
 //! - **Everything shared is made inside, by mirrors.** Create everything that threads share inside

@@ -39,6 +39,8 @@ pub(crate) struct Closure<'f> {
     used: Mutex<Used>,
     /// The unproved assumptions of the search.
     pub(crate) assumptions: Assumptions,
+    /// Whether the check has to start over under weak memory.
+    pub(crate) needs_weak_memory: bool,
     /// Why the search cannot continue, if it cannot.
     pub(crate) refusal: Option<String>,
 }
@@ -131,6 +133,7 @@ impl<'f> Closure<'f> {
             names: Mutex::new(None),
             used: Mutex::default(),
             assumptions: Assumptions::default(),
+            needs_weak_memory: false,
             refusal: None,
         }
     }
@@ -242,6 +245,15 @@ impl<'f> Program for Closure<'f> {
             RestartReason::Exchanges => self.requirements.exchanges = true,
             RestartReason::Replaced(site) => {
                 self.requirements.replaced.insert(site);
+            }
+            RestartReason::WeakOrdering => {
+                // The watch needs the clocks by which races are detected.
+                (self.requirements.stale_watch, self.requirements.races) = (true, true);
+            }
+            RestartReason::WeakMemory => {
+                // Another memory model is another plan: see `Check::try_explore`.
+                self.needs_weak_memory = true;
+                return Restart::Refused;
             }
             // The blocks have been recorded already.
             RestartReason::Addresses => {}

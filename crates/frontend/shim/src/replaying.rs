@@ -22,6 +22,15 @@ pub(crate) struct ReplayRequest<'a> {
     pub(crate) format: Format,
 }
 
+/// Whether the test has this schedule under the memory model of `program`. Yes if it is not a
+/// schedule at all, which [`replay`] reports.
+pub(crate) fn is_possible(program: Closure<'_>, given: &str) -> bool {
+    let Ok(recorded) = read(given) else { return true };
+    let (_, all) = execute(program, &recorded.schedule);
+    let ends_alike = recorded.ending.is_same(all.trace.failure.as_ref()) != Some(false);
+    fits(&recorded, &all).is_ok() && ends_alike
+}
+
 /// Replays a schedule and reports its end, or the state before a preemption, if one is given.
 #[track_caller]
 pub(crate) fn replay(

@@ -14,10 +14,10 @@ use preempt_report::text_report::row;
 use preempt_report::trace::ThreadPosition;
 use preempt_report::{CheckReport, FileNames, Headline, Layout, Style, Trace};
 use preempt_system::{
-    Choice, Failure, FailureKind, Narrate as _, Program, Restart, Schedule, Verdict,
+    Choice, Failure, FailureKind, MemoryModel, Narrate as _, Program, Restart, Schedule, Verdict,
 };
 
-use crate::caveats::explored_nothing;
+use crate::caveats::{Used, explored_nothing};
 use crate::page::Page;
 use crate::program::Closure;
 use crate::replay_command;
@@ -128,8 +128,7 @@ pub(crate) fn make_report(
     }
     let layout = layout();
     let mut text = checked.to_text(&layout);
-    let weaker = "sequentially consistent: what weaker orderings of atomics allow was not explored";
-    text += &row("memory", weaker, &layout);
+    text += &row("memory", memory_words(&outcome, &program.used()), &layout);
     if spawned_panics && !program.options.allow_panics {
         text += &row("note", SPAWNED_PANICS, &layout);
     }
@@ -148,6 +147,24 @@ pub(crate) fn make_report(
     }
     text += &written;
     (outcome, text)
+}
+
+/// Which memory model was explored.
+fn memory_words(outcome: &Outcome, used: &Used) -> &'static str {
+    match outcome.memory {
+        MemoryModel::Weak => "weak: what the orderings of atomics allow, except load buffering",
+        _ if used.weak.is_none() => {
+            "sequentially consistent: no ordering weaker than SeqCst was used"
+        }
+        _ if used.is_watched && !outcome.findings.is_empty() => {
+            "sequentially consistent, which is enough for this failure"
+        }
+        // One thread, one object, or executions in which no access could be stale.
+        _ if used.weaker().is_none() => {
+            "sequentially consistent: the orderings of atomics allow nothing else"
+        }
+        _ => "sequentially consistent: what weaker orderings of atomics allow was not explored",
+    }
 }
 
 /// An execution of a schedule.

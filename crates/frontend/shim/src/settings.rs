@@ -120,9 +120,9 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
     }
     if let Some(value) = get("MEMORY") {
         let known = MemoryModel::ALL.into_iter().find(|model| model.name() == value);
-        check.options.memory = known.ok_or_else(|| {
+        check = check.memory(known.ok_or_else(|| {
             wrong("MEMORY", &value, "weak or sc; PREEMPT_MEMORY_LIMIT limits the memory of a check")
-        })?;
+        })?);
     }
     if let Some(value) = get("MEMORY_LIMIT") {
         let words = "bytes, or a number with K, M or G";

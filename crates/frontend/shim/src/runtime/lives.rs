@@ -35,6 +35,7 @@ impl Runtime {
                 }
                 self.fresh.push((slot, job));
                 self.order.push(slot);
+                self.watch_weak_orderings();
                 if self.requirements.races {
                     self.races.clocks.fork(ThreadId::new(parent), ThreadId::new(slot));
                 }

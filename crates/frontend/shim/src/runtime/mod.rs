@@ -25,6 +25,7 @@ pub(crate) mod overflow;
 pub(crate) mod place;
 pub(crate) mod restart;
 pub(crate) mod site;
+pub(crate) mod stale_watch;
 mod verdict;
 
 use std::alloc::Layout;
@@ -57,6 +58,7 @@ use self::interrupt::Stuck;
 use self::notes::Notes;
 use self::place::Place;
 use self::restart::{Requirements, RestartReason};
+use self::stale_watch::StaleWatch;
 use self::verdict::Verdict;
 
 /// The options of a check that concern executions.
@@ -66,6 +68,9 @@ pub(crate) struct Options {
     pub(crate) spurious_wakeups: bool,
     /// The memory model.
     pub(crate) memory: MemoryModel,
+    /// Whether the check explores weak memory instead if that makes a difference: see
+    /// [`stale_watch`].
+    pub(crate) may_switch: bool,
     /// Whether weak compare-and-exchanges may fail spuriously.
     pub(crate) weak_cas_failures: bool,
     /// Whether panics of threads are results of `join`.
@@ -211,6 +216,8 @@ pub(crate) struct Runtime {
     pub(crate) memory: Sc,
     /// The memory instead of that, if the check explores weak memory.
     pub(crate) weak_memory: Option<Box<WeakMemory>>,
+    /// Follows the execution, to detect the first access that weak memory might allow to be stale.
+    pub(crate) stale_watch: Option<Box<StaleWatch>>,
     /// The number of the current step, from 1.
     pub(crate) step: u32,
     /// Threads in the order in which they were started.
@@ -222,6 +229,8 @@ pub(crate) struct Runtime {
     pub(crate) heartbeat: Option<Arc<Heartbeat>>,
     /// The first operation, of all executions, with an ordering other than `SeqCst`.
     pub(crate) weak: Option<Weak>,
+    /// Whether this execution has performed such an operation.
+    pub(crate) is_weak: bool,
     /// A weak exchange that was not allowed to fail spuriously once more.
     pub(crate) steady: Option<&'static Site<'static>>,
     /// The threads that were suspended in code that blocked them, and the first of them.
@@ -239,6 +248,7 @@ impl Runtime {
         foreign_threads: Arc<ForeignThreads>,
     ) -> Runtime {
         let slots = names.slots();
+        let watches_stale = requirements.stale_watch;
         let users = if options.allow_uncontrolled { Users::Any } else { Users::Controlled };
         Runtime {
             options,
@@ -267,12 +277,14 @@ impl Runtime {
             races: RaceDetector::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
+            stale_watch: watches_stale.then(Box::default),
             step: 0,
             order: vec![0],
             statics: Statics::default(),
             live: LiveExecution::new(foreign_threads),
             heartbeat: None,
             weak: None,
+            is_weak: false,
             steady: None,
             stuck: (ThreadSet::EMPTY, None),
             spawned: None,
@@ -287,6 +299,7 @@ impl Runtime {
             threads: names.threads(),
             objects,
             weak: self.weak,
+            is_watched: self.stale_watch.is_some(),
             shares: self.shares(),
             spawned: self.spawned,
         }
@@ -301,10 +314,10 @@ impl Runtime {
         let mut objects =
             ops.flat_map(|(at, op)| op.objects().map(move |(_, object)| (object, at)));
         let controlled = |object: u32| self.recording.names().thread_of(object).is_none();
-        // Under weak memory races are always detected.
-        let uses_cells = match self.weak_memory {
-            Some(_) => self.races.variables() > 0,
-            None => self.requirements.races,
+        // Under weak memory, and to decide whether to switch to it, clocks are always kept.
+        let uses_cells = match self.weak_memory.is_some() || self.stale_watch.is_some() {
+            true => self.races.variables() > 0,
+            false => self.requirements.races,
         };
         uses_cells
             || objects
@@ -345,8 +358,22 @@ impl Runtime {
     /// Records that the running thread has performed its operation with a weak ordering.
     #[cold]
     pub(crate) fn note_weak(&mut self, order: Ordering) {
-        let op = self.recording.last_op(ThreadId::new(self.current));
-        self.weak = op.map(|op| Weak { order, site: site::of(op.site) });
+        if self.weak.is_none() {
+            let op = self.recording.last_op(ThreadId::new(self.current));
+            self.weak = op.map(|op| Weak { order, site: site::of(op.site) });
+        }
+        self.is_weak = true;
+        self.watch_weak_orderings();
+    }
+
+    /// Starts the search over with a watch if this execution has several threads and has used a
+    /// weak ordering, and the search may switch to weak memory.
+    #[inline]
+    pub(crate) fn watch_weak_orderings(&mut self) {
+        let is_needed = self.is_weak && self.options.may_switch && self.order.len() > 1;
+        if is_needed && self.stale_watch.is_none() {
+            self.restart.get_or_insert(RestartReason::WeakOrdering);
+        }
     }
 
     /// Resets to the beginning of an execution. The recorded operations stay.
@@ -377,6 +404,10 @@ impl Runtime {
         if let Some(memory) = &mut self.weak_memory {
             memory.clear();
         }
+        if let Some(watch) = &mut self.stale_watch {
+            watch.clear();
+        }
+        self.is_weak = false;
         self.recording.begin();
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Requirements {
     /// Places where atomics are made whose values change between steps: by plain writes through the
     /// only reference, or because another atomic replaces them. Their exchanges count as writes.
     pub(crate) replaced: BTreeSet<SiteId>,
+    /// Threads use weak orderings, so executions are watched for accesses that could be stale.
+    pub(crate) stale_watch: bool,
     /// Loops that end by themselves.
     pub(crate) rounds: LoopRounds,
 }
@@ -42,6 +44,11 @@ pub(crate) enum RestartReason {
     Exchanges,
     /// The value of an atomic made at this place does not follow from the steps.
     Replaced(SiteId),
+    /// Several threads, and an ordering weaker than `SeqCst`.
+    WeakOrdering,
+    /// Weak memory might allow an access to be stale. This search ends, and the check starts over
+    /// under weak memory.
+    WeakMemory,
     /// All threads that can step spin, and the reduction cannot handle that. Refused.
     Fairness,
     /// A search over execution graphs does not handle the operation of this name at this place.

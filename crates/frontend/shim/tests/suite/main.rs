@@ -29,4 +29,5 @@ mod stealing;
 mod traces;
 mod weak;
 mod weak_classics;
+mod weak_default;
 mod weak_objects;

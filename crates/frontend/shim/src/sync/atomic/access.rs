@@ -57,6 +57,7 @@ use preempt_system::{FailureKind, SyncClocks, ThreadId};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::restart::{RestartReason, restart};
+use crate::runtime::stale_watch::WatchedAccess;
 use crate::runtime::{Runtime, is_set, look, op, point, site, with};
 
 /// Stops before an operation on an atomic that holds `word`, or `bits`. Returns its location.
@@ -186,7 +187,11 @@ pub(super) fn commit(
         let access = Performed { thread, location, kind, alternative: runtime.outcome.alternative };
         let (old, committed, written) =
             access.perform(&mut runtime.memory, &mut runtime.races.clocks, copy, new);
-        if runtime.requirements.races {
+        if runtime.stale_watch.is_some() {
+            let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
+                committed;
+            watch(runtime, WatchedAccess { thread, location, kind, order, old, written });
+        } else if runtime.requirements.races {
             let clocks = &mut runtime.races.clocks;
             match committed {
                 Committed::Load(order) => clocks.load(thread, location, order),
@@ -198,6 +203,16 @@ pub(super) fn commit(
         let is_narrated = runtime.notes.step.is_some();
         Done { old, written, copy: written, stale: None, is_narrated }
     })
+}
+
+/// Performs an access on the watch too; the check starts over under weak memory if that might allow
+/// the access to be stale.
+#[inline(never)]
+fn watch(runtime: &mut Runtime, access: WatchedAccess) {
+    let Some(watch) = &mut runtime.stale_watch else { return };
+    if watch.perform(&mut runtime.races.clocks, access) {
+        runtime.restart.get_or_insert(RestartReason::WeakMemory);
+    }
 }
 
 /// The same under weak memory, which advances the clocks itself.
@@ -310,7 +325,7 @@ fn note(
 ) {
     runtime.outcome.value = learned(old);
     let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) = committed;
-    if order != Ordering::SeqCst && runtime.weak.is_none() {
+    if order != Ordering::SeqCst && !runtime.is_weak {
         runtime.note_weak(order);
     }
     if runtime.follows_values {

@@ -1,9 +1,8 @@
 //! Mirrors of [`std::sync::atomic`].
 //!
 //! Inside a check every operation is a scheduling point, and the values are in the
-//! [memory](preempt_system::memory) of the execution. It is sequentially consistent whatever the
-//! [`Ordering`] of an operation, so that a load reads the last store, unless the check selects
-//! [weak memory](crate::Check::memory). Outside a check the types are std's.
+//! [memory](preempt_system::memory) of the execution. [`Check::memory`](crate::Check::memory) says
+//! which stores a load may read. Outside a check the types are std's.
 
 mod access;
 mod pointer;
