@@ -257,6 +257,7 @@ impl<'f> Program for Closure<'f> {
             }
             // The blocks have been recorded already.
             RestartReason::Addresses => {}
+            RestartReason::Moved(times) => self.requirements.moved = times,
             RestartReason::Rounds(site, rounds) => {
                 self.requirements.rounds.insert(site, rounds);
             }

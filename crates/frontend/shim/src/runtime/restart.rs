@@ -23,6 +23,8 @@ pub(crate) struct Requirements {
     /// Places where atomics are made whose values change between steps: by plain writes through the
     /// only reference, or because another atomic replaces them. Their exchanges count as writes.
     pub(crate) replaced: BTreeSet<SiteId>,
+    /// How often addresses changed while values, which may be addresses, were recorded.
+    pub(crate) moved: u32,
     /// Threads use weak orderings, so executions are watched for accesses that could be stale.
     pub(crate) stale_watch: bool,
     /// Loops that end by themselves.
@@ -56,6 +58,9 @@ pub(crate) enum RestartReason {
     NoGraphs(Obstacle, &'static str, SiteId),
     /// Memory was found to outlive executions, which changes addresses.
     Addresses,
+    /// The same, and recorded values may be such addresses. Counts how often: a need that is
+    /// reported twice ends a search.
+    Moved(u32),
     /// The loop at this place ends by itself after this many rounds.
     Rounds(SiteId, usize),
     /// A thread blocks in code that is not controlled. Refused.

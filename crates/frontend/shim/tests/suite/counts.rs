@@ -337,3 +337,17 @@ fn an_attempt_to_write_depends_on_readers() {
         body();
     });
 }
+
+/// A test that leaves memory behind changes the addresses of later executions, and so the values of
+/// pointers.
+#[test]
+fn memory_that_outlives_executions_does_not_change_the_traces() {
+    static KEPT: Real<Vec<Box<usize>>> = Real::new(Vec::new());
+    let body = || {
+        KEPT.lock().unwrap().push(Box::new(1));
+        treiber::test();
+    };
+    let outcome = optimal(body);
+    assert!(outcome.complete, "{}", outcome.guarantee());
+    assert!(outcome.executions().unwrap() >= 22, "{}", outcome.guarantee());
+}

@@ -33,8 +33,9 @@
 //! ([`known_value`]). That is right only for atomics whose values change by steps alone. At each
 //! arrival and before each access the value is therefore compared with the recorded one. If they
 //! differ, because of a plain write or because another atomic has taken the place of a dropped one,
-//! the search starts over, and exchanges of atomics made at that place count as writes. They all do
-//! if addresses may differ from execution to execution, since values may be addresses.
+//! the search starts over, and exchanges of atomics made at that place count as writes. Values may
+//! be addresses, so the search also starts over when addresses change, and all exchanges count as
+//! writes if that happens again and again, or if the allocator is not ours.
 //!
 //! # Weak memory
 //!
