@@ -141,7 +141,7 @@ mod tests {
         let only_b = ThreadSet::EMPTY.with(b);
         let mut p = Preemptions::default();
         p.step(a, both);
-        assert_eq!(p.count(), 0, "the first step preempts nobody");
+        assert_eq!(p.count(), 0, "the first step preempts no thread");
         p.step(a, both);
         p.step(b, both);
         assert_eq!(p.count(), 1);

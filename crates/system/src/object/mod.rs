@@ -271,9 +271,9 @@ impl Kind {
         with!(self, object => object.apply(cells, thread, action))
     }
 
-    /// The number of ways to perform `action` now; the way that `action` itself names does not
-    /// matter. A notification has one way per waiting thread. Everything else has exactly one, and
-    /// so has a notification for which no thread waits.
+    /// The number of alternatives of `action` now; the alternative that `action` itself names does
+    /// not matter. A notification has one alternative per waiting thread. Everything else has exactly
+    /// one, and so has a notification for which no thread waits.
     #[inline]
     pub fn alternatives(
         self,

@@ -1,5 +1,5 @@
-//! Happens-before graphs against brute force: equivalence by the order of dependent pairs, order by
-//! reachability.
+//! Happens-before graphs compared with brute force: equivalence by the order of dependent pairs,
+//! order by reachability.
 
 use std::collections::HashMap;
 
@@ -220,7 +220,7 @@ proptest! {
 
 /// The smallest programs that need deviations 1 to 3 and the step number n.
 #[test]
-fn nothing_is_missing_from_an_action() {
+fn the_name_of_an_action_is_complete() {
     let at = |l, access| [(Location(l), access)].into_iter().collect::<Footprint>();
     let (read, write) = (at(0, Access::Read), at(0, Access::Write));
     let name = |steps: &[(usize, u32, &Footprint)]| {

@@ -1,5 +1,5 @@
-//! The weak memory against litmus tests with known numbers, and against the axioms of its model on
-//! random programs: all interleavings of all alternatives of the machine.
+//! The weak memory compared with litmus tests with known numbers, and with the axioms of its model
+//! on random programs: all interleavings of all alternatives of the machine.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -190,7 +190,7 @@ struct Complete {
     outcome: String,
     is_racy: bool,
     is_stuck: bool,
-    /// The costs of its executions, without those that another one is at most as high as in both.
+    /// The Pareto-minimal costs of its executions.
     costs: Vec<Cost>,
 }
 

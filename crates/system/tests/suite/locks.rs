@@ -25,7 +25,7 @@ fn held(kind: Kind, actions: &[(usize, Action)]) -> [Option<LockMode>; 3] {
 }
 
 #[test]
-fn a_mutex_is_held_by_who_locked_it() {
+fn a_mutex_is_held_by_the_thread_that_locked_it() {
     assert_eq!(held(Kind::Mutex, &[]), [None; 3]);
     assert_eq!(held(Kind::Mutex, &[(1, Action::Lock)]), [None, Some(LockMode::Exclusive), None]);
     assert_eq!(held(Kind::Mutex, &[(2, Action::TryLock)]), [None, None, Some(LockMode::Exclusive)]);
@@ -71,7 +71,7 @@ fn an_action_that_takes_a_lock_says_so() {
 
 /// The maximum of each field is within its declared range.
 #[test]
-fn fields_can_hold_what_actions_put_there() {
+fn fields_can_hold_every_value_that_actions_write() {
     let ended = after(Kind::Thread, &[(0, Action::Start), (0, Action::Begin), (0, Action::Finish)]);
     let Holds::Below(limit) = Kind::Thread.holds(0, 3) else {
         panic!("the life of a thread is a small number")
@@ -91,7 +91,7 @@ fn a_slice_holds_fields_too() {
 }
 
 #[test]
-fn objects_are_shown_in_words() {
+fn objects_are_described_by_texts() {
     let show = |kind: Kind, actions: &[(usize, Action)]| {
         let name = |thread: ThreadId| format!("t{}", thread.index());
         kind.show(&after(kind, actions), name, |value| value.to_string())

@@ -5,4 +5,4 @@ mod happens_before;
 mod litmus;
 mod locks;
 mod objects;
-mod stories;
+mod sequences;

@@ -193,7 +193,7 @@ fn independent_actions_commute_in_every_small_state() {
 
 /// The declared classes are sound and maximal: each is exactly the class computed by execution.
 #[test]
-fn mover_classes_are_what_execution_says() {
+fn mover_classes_are_those_of_execution() {
     for subject in subjects() {
         let moves = subject.undisturbing(3);
         let states = subject.reachable(3);
@@ -244,7 +244,7 @@ fn disturbing_actions_disturb() {
 /// The commutation tests would also pass if every action wrote. This test names the actions that
 /// must stay reads.
 #[test]
-fn what_only_looks_does_not_write() {
+fn actions_that_only_read_do_not_write() {
     use Action::*;
     let manual = Kind::Event { auto: false, set: false };
     let channel = Kind::Channel { capacity: 1 };
@@ -302,7 +302,7 @@ fn actions_wait_in_some_state_if_they_may() {
 }
 
 #[test]
-fn only_one_that_is_notified_is_a_choice() {
+fn only_notifying_one_thread_is_a_choice() {
     for subject in subjects() {
         for state in subject.reachable(3) {
             for Move { thread, action } in subject.moves(3) {

@@ -19,7 +19,7 @@ const NO: Outcome = Replies(0);
 
 /// Lets the threads perform the actions in this order and compares the outcomes; returns the final
 /// state.
-fn story(kind: Kind, lines: &[(usize, Action, Outcome)]) -> Vec<u64> {
+fn perform_all(kind: Kind, lines: &[(usize, Action, Outcome)]) -> Vec<u64> {
     let mut cells: Vec<u64> = (0..kind.fields()).map(|field| kind.initial(field)).collect();
     for (at, (thread, action, expected)) in lines.iter().enumerate() {
         let (thread, before) = (ThreadId::new(*thread), cells.clone());
@@ -35,7 +35,7 @@ fn story(kind: Kind, lines: &[(usize, Action, Outcome)]) -> Vec<u64> {
 
 #[test]
 fn a_mutex_excludes() {
-    let end = story(
+    let end = perform_all(
         Kind::Mutex,
         &[
             (0, Lock, DONE),
@@ -55,7 +55,7 @@ fn a_mutex_excludes() {
 
 #[test]
 fn readers_share_and_writers_do_not() {
-    let end = story(
+    let end = perform_all(
         Kind::RwLock,
         &[
             (0, ReadLock, DONE),
@@ -82,8 +82,8 @@ fn readers_share_and_writers_do_not() {
 }
 
 #[test]
-fn a_notification_reaches_one_that_waits() {
-    let end = story(
+fn a_notification_reaches_a_waiting_thread() {
+    let end = perform_all(
         Kind::Condvar,
         &[
             (0, NotifyOne { nth: 0 }, DONE),
@@ -106,10 +106,13 @@ fn a_notification_reaches_one_that_waits() {
 }
 
 #[test]
-fn a_notification_has_a_way_for_each_that_waits() {
+fn a_notification_has_an_alternative_for_each_waiting_thread() {
     let [a, b] = [ThreadId::new(0), ThreadId::new(5)];
-    for (waiting, ways) in [(0, 1), (0b10, 1), (0b1110, 3)] {
-        assert_eq!(Kind::Condvar.alternatives(&vec![waiting], a, NotifyOne { nth: 0 }), ways);
+    for (waiting, alternatives) in [(0, 1), (0b10, 1), (0b1110, 3)] {
+        assert_eq!(
+            Kind::Condvar.alternatives(&vec![waiting], a, NotifyOne { nth: 0 }),
+            alternatives
+        );
         assert_eq!(Kind::Condvar.alternatives(&vec![waiting], b, NotifyAll), 1);
     }
 }
@@ -118,30 +121,30 @@ fn a_notification_has_a_way_for_each_that_waits() {
 fn a_semaphore_counts() {
     let acquire_two =
         [(0, Acquire, DONE), (1, TryAcquire, YES), (0, Acquire, Waits), (1, TryAcquire, NO)];
-    assert_eq!(story(Kind::Semaphore { initial: 2 }, &acquire_two), [0]);
-    story(Kind::Semaphore { initial: u32::MAX }, &[(0, Release, Wrong(Misuse::Overflow))]);
-    story(
+    assert_eq!(perform_all(Kind::Semaphore { initial: 2 }, &acquire_two), [0]);
+    perform_all(Kind::Semaphore { initial: u32::MAX }, &[(0, Release, Wrong(Misuse::Overflow))]);
+    perform_all(
         Kind::Semaphore { initial: 0 },
         &[(0, Acquire, Waits), (1, Release, DONE), (0, Acquire, DONE)],
     );
 }
 
 #[test]
-fn an_event_lets_all_pass_or_one() {
+fn an_event_releases_all_threads_or_one() {
     let manual = Kind::Event { auto: false, set: true };
-    story(
+    perform_all(
         manual,
         &[(0, Await, DONE), (1, Await, DONE), (2, Reset, DONE), (0, Await, Waits), (2, Set, DONE)],
     );
     let auto = Kind::Event { auto: true, set: false };
     let end =
         [(0, Await, Waits), (1, Set, DONE), (1, Set, DONE), (0, Await, DONE), (0, Await, Waits)];
-    assert_eq!(story(auto, &end), [0]);
+    assert_eq!(perform_all(auto, &end), [0]);
 }
 
 #[test]
 fn a_barrier_opens_for_all_and_closes_again() {
-    let end = story(
+    let end = perform_all(
         Kind::Barrier { parties: 2 },
         &[
             (0, Arrive, NO),
@@ -154,12 +157,12 @@ fn a_barrier_opens_for_all_and_closes_again() {
         ],
     );
     assert_eq!(end, [0b10]);
-    story(Kind::Barrier { parties: 0 }, &[(0, Arrive, YES), (0, Leave, DONE)]);
+    perform_all(Kind::Barrier { parties: 0 }, &[(0, Arrive, YES), (0, Leave, DONE)]);
 }
 
 #[test]
 fn a_channel_keeps_the_order() {
-    let end = story(
+    let end = perform_all(
         Kind::Channel { capacity: 2 },
         &[
             (0, Recv, Waits),
@@ -179,7 +182,7 @@ fn a_channel_keeps_the_order() {
 
 #[test]
 fn without_capacity_the_sender_waits_for_the_receiver() {
-    let end = story(
+    let end = perform_all(
         Kind::Channel { capacity: 0 },
         &[
             (1, Recv, Waits),
@@ -201,7 +204,7 @@ fn without_capacity_the_sender_waits_for_the_receiver() {
 }
 
 #[test]
-fn a_thread_lives_once() {
+fn a_thread_starts_and_ends_once() {
     let life = [
         (1, Begin, Waits),
         (1, Finish, Waits),
@@ -213,12 +216,12 @@ fn a_thread_lives_once() {
         (0, Join, DONE),
         (2, Join, DONE),
     ];
-    assert_eq!(story(Kind::Thread, &life), [2]);
+    assert_eq!(perform_all(Kind::Thread, &life), [2]);
 }
 
 #[test]
 fn a_parker_keeps_one_token() {
-    story(
+    perform_all(
         Kind::Parker,
         &[
             (0, Park, Waits),
@@ -231,8 +234,8 @@ fn a_parker_keeps_one_token() {
 }
 
 #[test]
-fn a_cell_replies_what_it_had() {
-    let end = story(
+fn a_cell_replies_its_old_value() {
+    let end = perform_all(
         Kind::Cell { initial: -2 },
         &[
             (0, Load, Replies(-2)),
@@ -252,7 +255,7 @@ fn a_cell_replies_what_it_had() {
 }
 
 #[test]
-fn fields_say_what_they_hold() {
+fn fields_declare_their_contents() {
     let channel = Kind::Channel { capacity: 4 };
     assert_eq!(channel.fields(), 5);
     assert_eq!((channel.holds(0, 3), channel.holds(4, 3)), (Holds::Below(5), Holds::Payload));
