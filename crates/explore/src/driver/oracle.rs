@@ -240,19 +240,19 @@ pub fn executions(model: &impl Model) -> Option<BTreeMap<u32, u128>> {
     // happens.
     let mut missing = vec![0; edges.len()];
     edges.iter().flatten().for_each(|&(to, _)| missing[to] += 1);
-    let mut ways: Vec<BTreeMap<u32, u128>> = vec![BTreeMap::new(); edges.len()];
-    ways[0].insert(0, 1);
+    let mut paths: Vec<BTreeMap<u32, u128>> = vec![BTreeMap::new(); edges.len()];
+    paths[0].insert(0, 1);
     let mut ends: BTreeMap<u32, u128> = BTreeMap::new();
     let mut ready = if missing[0] == 0 { vec![0] } else { Vec::new() };
     let mut counted = 0;
     while let Some(position) = ready.pop() {
         counted += 1;
-        for (preemptions, executions) in std::mem::take(&mut ways[position]) {
+        for (preemptions, executions) in std::mem::take(&mut paths[position]) {
             if edges[position].is_empty() {
                 *ends.entry(preemptions).or_default() += executions;
             }
             for &(to, preempts) in &edges[position] {
-                *ways[to].entry(preemptions + preempts).or_default() += executions;
+                *paths[to].entry(preemptions + preempts).or_default() += executions;
             }
         }
         for &(to, _) in &edges[position] {

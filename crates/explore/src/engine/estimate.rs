@@ -46,10 +46,10 @@ save_fields!(Share { weight, branches, steps });
 
 /// The weight of a branch relative to its siblings, with `preemptions` left and `steps` to go.
 pub fn branch(preemptions: u32, steps: u32, threads: usize) -> f64 {
-    let (mut ways, mut sum) = (1.0, 1.0);
+    let (mut choices, mut sum) = (1.0, 1.0);
     for chosen in 1..=preemptions.min(steps) {
-        ways *= f64::from(steps - chosen + 1) / f64::from(chosen) * (threads as f64 - 1.0);
-        sum += ways;
+        choices *= f64::from(steps - chosen + 1) / f64::from(chosen) * (threads as f64 - 1.0);
+        sum += choices;
     }
     sum
 }

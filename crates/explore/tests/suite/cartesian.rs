@@ -1,5 +1,5 @@
 //! The cartesian search over toy programs, which loop forever: the same failures as the full
-//! search, and the same numbers however it is searched.
+//! search, and the same counts for every order, store and number of workers.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn failures(outcome: &Outcome) -> BTreeSet<String> {
 }
 
 #[test]
-fn programs_with_loops_fail_alike() {
+fn programs_with_loops_have_the_failures_of_the_full_search() {
     let (mut failing, mut saved) = (0, 0);
     for seed in 0..6_000 {
         let toy = crate::toy::random(seed);
@@ -74,7 +74,7 @@ fn numbers_do_not_depend_on_order_workers_or_store() {
 }
 
 #[test]
-fn states_grow_as_elsewhere() {
+fn states_that_are_too_small_grow() {
     let count = vec![Op::Add { cell: 0, value: 5 }; 9];
     let toy = Toy::new(
         2,
@@ -89,8 +89,8 @@ fn states_grow_as_elsewhere() {
 }
 
 #[test]
-fn a_program_that_begins_wrong_is_reported() {
-    let toy = Toy { stillborn: true, ..crate::toy::philosophers(2) };
+fn a_failing_initial_state_is_reported() {
+    let toy = Toy { fails_initially: true, ..crate::toy::philosophers(2) };
     let plan = Plan::new().reduction(Reduction::Cartesian { reading: Reading::Late });
     assert_eq!(failures(&run(plan, &toy)), failures(&run(Plan::new(), &toy)));
     assert_eq!(

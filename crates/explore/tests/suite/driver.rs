@@ -49,7 +49,7 @@ fn every_limit_ends_incomplete_and_says_which() {
 }
 
 #[test]
-fn what_was_searched_before_counts_as_time() {
+fn the_time_of_an_earlier_search_counts() {
     let before = Duration::from_secs(5);
     let run = |time, toy| {
         let plan = Plan::new().limits(Limits { time, ..Limits::default() });
@@ -61,7 +61,7 @@ fn what_was_searched_before_counts_as_time() {
 }
 
 #[test]
-fn a_limit_that_is_not_passed_changes_nothing() {
+fn a_limit_that_is_not_reached_changes_nothing() {
     let toy = grid(3, 3);
     let limits = Limits {
         states: Some(64),
@@ -79,7 +79,7 @@ fn a_limit_that_is_not_passed_changes_nothing() {
 }
 
 #[test]
-fn the_limit_of_states_is_not_passed_by_far() {
+fn the_limit_of_states_is_exceeded_by_little() {
     for order in ORDERS {
         let limits = Limits { states: Some(1000), ..Limits::default() };
         let states = run(Plan::new().order(order).limits(limits), &grid(6, 6)).coverage.states;
@@ -102,7 +102,7 @@ fn breadth_first_covers_a_depth_before_it_stops() {
 }
 
 #[test]
-fn a_finding_beyond_the_depth_is_not_made_and_one_within_is() {
+fn a_failure_is_found_within_the_depth_and_not_beyond() {
     let toy = philosophers(4);
     for order in ORDERS {
         let limit = |depth| Limits { depth: Some(depth), ..Limits::default() };
@@ -117,14 +117,14 @@ fn a_finding_beyond_the_depth_is_not_made_and_one_within_is() {
     }
 }
 
-/// Interrupts after `patience` reports, and checks that the numbers do not fall.
-struct Impatient {
+/// Interrupts after `max_reports` reports, and checks that the numbers do not decrease.
+struct InterruptAfter {
     reports: AtomicU64,
     states: AtomicU64,
-    patience: u64,
+    max_reports: u64,
 }
 
-impl Observer for Impatient {
+impl Observer for InterruptAfter {
     fn progress(&self, progress: &Progress) {
         self.reports.fetch_add(1, Relaxed);
         let before = self.states.swap(progress.states, Relaxed);
@@ -132,17 +132,17 @@ impl Observer for Impatient {
     }
 
     fn interrupted(&self) -> bool {
-        self.reports.load(Relaxed) >= self.patience
+        self.reports.load(Relaxed) >= self.max_reports
     }
 }
 
 #[test]
 fn an_observer_sees_progress_and_can_interrupt() {
     for order in ORDERS {
-        let observer = |patience| Impatient {
+        let observer = |max_reports| InterruptAfter {
             reports: AtomicU64::new(0),
             states: AtomicU64::new(0),
-            patience,
+            max_reports,
         };
         let search = Plan::new().order(order).build().expect("a plan that makes sense");
         let patient = observer(u64::MAX);
@@ -159,7 +159,7 @@ fn an_observer_sees_progress_and_can_interrupt() {
 }
 
 #[test]
-fn a_state_that_is_too_small_grows_and_the_search_begins_anew() {
+fn a_state_that_is_too_small_grows_and_the_search_restarts() {
     // The cell reaches 40: 2 bits become 3, 4, 5 and 6.
     let threads = vec![vec![Op::Add { cell: 0, value: 2 }; 10]; 2];
     let small = Toy { bits: 2, ..Toy::new(1, threads) };
@@ -286,13 +286,13 @@ fn simple_errors_come_first_and_then_everything() {
     let fewest = run(icb, &philosophers(3)).findings[0].preemptions;
     assert_eq!(simple.outcome.findings[0].preemptions, fewest);
     assert!(simple.outcome.strategy.is_of_executions() && simple.scouted.is_none());
-    // It finds nothing, and the second one covers all states.
+    // The first search finds nothing, and the second one covers all states.
     let all = search(Plan::new(), &grid(3, 12));
     assert!(all.outcome.complete && all.outcome.strategy.is_full_search_of_states());
     let scouted = all.scouted.expect("there was a search for simple errors");
     assert_eq!(scouted.bounds.len(), 3);
     assert!(all.outcome.elapsed >= scouted.elapsed, "the times count together");
-    // Where the numbers of one search matter there is only one.
+    // If the counts of one search are requested, there is only one.
     let depth = Limits { depth: Some(9), ..Limits::default() };
     for plan in [Plan::new().keep_going(), Plan::new().limits(depth), icb] {
         assert_eq!(plan.scout(), None, "{plan:?}");

@@ -49,7 +49,7 @@ fn within(bound: u32) -> Plan {
     Plan::new().order(Order::ContextBounded).bound(bound)
 }
 
-/// The estimates together with the part of the tree that was seen by then.
+/// The estimates, each with the part of the tree that was explored by then.
 fn estimates(notes: &[Progress], all: u64) -> Vec<(f64, Estimate)> {
     notes
         .iter()
@@ -65,7 +65,7 @@ fn error(estimate: Estimate, all: u64) -> f64 {
 
 #[test]
 fn errors_are_as_small_as_stated() {
-    // The factors that hold once a hundredth, and once a tenth of the tree was seen.
+    // The factors that hold once a hundredth and once a tenth of the tree is explored.
     let trees: [(&str, Plan, Toy, u64, f64, f64); 8] = [
         ("3 choices, 10 times", all(), choices(3, 10), 59_049, 1.001, 1.001),
         ("9 and 9 steps", all(), threads(&[9, 9]), 48_620, 3.0, 1.25),
@@ -100,7 +100,7 @@ fn errors_are_as_small_as_stated() {
 }
 
 #[test]
-fn the_spread_contains_what_is_left() {
+fn the_spread_contains_the_remaining_executions() {
     let trees = [
         ("3 choices", all(), choices(3, 10)),
         ("9 and 9", all(), threads(&[9, 9])),
@@ -175,7 +175,7 @@ fn levels_of_icb_are_estimated_one_by_one() {
 }
 
 #[test]
-fn nothing_is_said_where_nothing_is_known() {
+fn there_is_no_estimate_where_nothing_is_known() {
     // A search over states, a reduction, and a search whose observer wants no estimates.
     let reduced = Plan::new().order(Order::Executions).reduction(preempt_explore::Reduction::Sleep);
     for (plan, toy) in [(Plan::new(), threads(&[40, 40, 40])), (reduced, threads(&[7, 7]))] {
@@ -198,6 +198,6 @@ fn several_workers_estimate_the_same_tree() {
     assert_eq!(all, 48_620);
     let last = notes.iter().max_by_key(|note| note.executions).expect("it is long enough");
     let estimate = last.estimate.expect("a tree has an estimate");
-    // Whatever they have given each other, nearly all of the weight is there at the end.
+    // However the workers shared the tree, nearly all of the weight is there at the end.
     assert!(error(estimate, all) < 1.05, "{estimate:?}");
 }

@@ -1,4 +1,4 @@
-//! Searches over executions against the brute-force oracle, and against each other.
+//! Searches over executions, compared with the brute-force oracle and with each other.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -27,7 +27,8 @@ fn tally(outcome: &Outcome) -> Tally {
     outcome.tally.expect("a search over executions")
 }
 
-/// Random programs that always end, and in not too many ways; with their numbers of executions.
+/// Random programs that always end and do not have too many executions, with the numbers of
+/// executions.
 fn finite(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Toy, Vec<u64>)> {
     seeds.filter_map(|seed| {
         // Cells that never outgrow their bits: the oracle does not grow.
@@ -69,7 +70,7 @@ fn executions_of_each_bound_are_those_of_the_oracle() {
 }
 
 #[test]
-fn caches_lose_nothing_within_any_bound() {
+fn caches_lose_no_failure_within_any_bound() {
     for (seed, toy, exactly) in finite(600..1_200) {
         let [hb, states] =
             [Cache::Hb, Cache::State].map(|cache| run(icb(cache).keep_going(), &toy));
@@ -198,7 +199,7 @@ fn the_bound_is_part_of_the_guarantee() {
 /// Twenty interleavings with up to four preemptions, but after one preemption every step was taken
 /// from every graph.
 #[test]
-fn icb_ends_when_everything_that_waits_is_covered() {
+fn icb_ends_when_all_deferred_steps_are_covered() {
     let toy = independent(2, 3);
     let levels = |cache| run(icb(cache), &toy).bounds.len();
     assert_eq!([levels(Cache::None), levels(Cache::State), levels(Cache::Hb)], [5, 2, 2]);
@@ -246,13 +247,13 @@ fn a_search_continues_past_its_bound_while_that_is_cheap() {
         }
     }
     assert!(levels_past > 40, "{levels_past}");
-    // What is found there is found, and needs as many preemptions as it says.
+    // A finding past the bound is a finding, and its number of preemptions is right.
     let found = run(icb(Cache::Hb).bound(0).past_bound(1_000), &philosophers(3));
     assert_eq!(
         found.findings[0].preemptions,
         run(icb(Cache::Hb), &philosophers(3)).findings[0].preemptions
     );
-    // Limits within the bound are limits.
+    // Limits that are reached within the bound are limits.
     let limits = Limits { executions: Some(2), ..Limits::default() };
     let limited =
         run(icb(Cache::Hb).bound(1).past_bound(1_000).limits(limits), &crate::toy::grid(3, 6));
@@ -273,7 +274,7 @@ fn iterative_deepening_finds_the_fewest_steps() {
     );
 }
 
-/// Interrupts as soon as it is asked.
+/// Interrupts at the first poll.
 struct Impatient;
 
 impl Observer for Impatient {
@@ -333,10 +334,10 @@ fn limits_and_interrupts_end_a_search() {
 }
 
 #[test]
-fn programs_that_cannot_begin_or_have_ended_at_once() {
+fn programs_without_steps_are_handled() {
     let still = Toy::new(1, vec![vec![Op::Await { cell: 0, value: 1 }]]);
     let done = Toy::new(1, vec![vec![], vec![]]);
-    let born_wrong = Toy { stillborn: true, ..done.clone() };
+    let failing = Toy { fails_initially: true, ..done.clone() };
     let broken = Toy { invariant: Some((0, 0)), ..Toy::new(2, vec![vec![]]) };
     for order in [
         Order::Icb { cache: Cache::Hb },
@@ -353,8 +354,7 @@ fn programs_that_cannot_begin_or_have_ended_at_once() {
         let outcome = run(plan, &done);
         assert_eq!((outcome.executions(), outcome.verdict), (Some(1), Verdict::Ok), "{order:?}");
         assert_eq!(outcome.complete, !order.samples(), "{order:?}");
-        for (toy, kind) in [(&born_wrong, FailureKind::Runtime), (&broken, FailureKind::Invariant)]
-        {
+        for (toy, kind) in [(&failing, FailureKind::Runtime), (&broken, FailureKind::Invariant)] {
             let found: Vec<_> = run(plan, toy)
                 .findings
                 .iter()
@@ -379,7 +379,7 @@ fn a_model_that_is_too_small_grows() {
 }
 
 #[test]
-fn combinations_that_make_no_sense_are_refused() {
+fn senseless_combinations_are_refused() {
     let of = |order| Plan::new().order(order);
     let limits = |limits: Limits, plan: Plan| plan.limits(limits);
     let depth = |depth| Limits { depth: Some(depth), ..Limits::default() };
@@ -427,7 +427,7 @@ fn combinations_that_make_no_sense_are_refused() {
     let requirement = Requirement::Executions;
     let refusal = Refusal::Requires { setting: Setting::Executions, requirement };
     assert_eq!(limited.build().err(), Some(refusal));
-    // What differs in the cache only can be built.
+    // Combinations that differ only in the cache can be built.
     for plan in [
         limits(depth(9), icb(Cache::None)).jobs(2),
         icb(Cache::None).points(Points::Sync).jobs(2),
@@ -445,7 +445,7 @@ fn independent(n: usize, k: usize) -> Toy {
 /// How often the first of two threads runs to its end before the second starts, in `runs` random
 /// executions.
 fn first_alone(order: Order, runs: u64) -> u64 {
-    // The second thread fails if it has seen the first one's last step before its own first.
+    // The second thread fails if the first thread's last step comes before its own first step.
     let first = vec![
         Op::Set { cell: 0, value: 1 },
         Op::Set { cell: 0, value: 2 },
@@ -461,7 +461,7 @@ fn first_alone(order: Order, runs: u64) -> u64 {
 }
 
 #[test]
-fn random_walks_are_reproducible_and_say_what_they_saw() {
+fn random_walks_are_reproducible_and_report_their_counts() {
     let toy = independent(2, 3);
     for order in [Order::Random, Order::Pct { depth: 3 }, Order::Urw] {
         let plan = Plan::new().order(order).runs(200);
@@ -487,10 +487,9 @@ fn random_walks_are_reproducible_and_say_what_they_saw() {
 }
 
 #[test]
-fn urw_draws_every_interleaving_evenly() {
-    // The second thread sees the first one's last step in 1 of 20 interleavings of 3 + 3 steps; a
-    // walk that is even at every step takes the first thread three times at first in 1 of 8
-    // executions.
+fn urw_samples_interleavings_uniformly() {
+    // The first thread takes all its steps first in 1 of 20 interleavings of 3 + 3 steps. A walk
+    // that is uniform at every step would do so in 1 of 8 executions.
     let runs = 8_000;
     let (even, walk) = (first_alone(Order::Urw, runs), first_alone(Order::Random, runs));
     assert!((320..480).contains(&even), "{even} of 8,000, expected 400");
@@ -498,7 +497,7 @@ fn urw_draws_every_interleaving_evenly() {
 }
 
 #[test]
-fn pct_keeps_its_promise() {
+fn pct_finds_errors_with_the_guaranteed_probability() {
     // A lost update: depth 2, two threads, at most 4 steps of which 3 have a choice.
     let lost = |thread: u64| {
         vec![
@@ -516,7 +515,7 @@ fn pct_keeps_its_promise() {
     assert!(failing(2) >= promised, "{} of 4,000, promised {promised}", failing(2));
 }
 
-/// Depth first within a bound, with a plain set of visited states: what a plan refuses.
+/// Depth-first search within a bound with a plain set of visited states, which a plan refuses.
 fn naive(
     cursor: &mut Cursor<ModelExecution<'_, Toy>>,
     bound: u32,

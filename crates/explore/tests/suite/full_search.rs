@@ -1,5 +1,5 @@
-//! Full searches in every order, with every store and several numbers of workers, against the
-//! brute-force oracle and against numbers known by hand.
+//! Full searches in every order, with every store and several numbers of workers, compared with the
+//! brute-force oracle and with numbers computed by hand.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn plans() -> impl Iterator<Item = Plan> {
     plans.filter(|plan| plan.store != StoreKind::Sorted || plan.order == Order::BreadthFirst)
 }
 
-/// Checks all configurations on one program against the oracle.
+/// Compares all configurations with the oracle on one program.
 fn agrees_with_oracle(toy: &Toy, what: &str) {
     let all = oracle::reachable(toy);
     let failed = toy.failed(&all);
@@ -73,7 +73,7 @@ fn agrees_with_oracle(toy: &Toy, what: &str) {
     }
 }
 
-/// Without `keep_going`.
+/// Checks a search without `keep_going`.
 fn stops_at_the_first(plan: Plan, toy: &Toy, all: &oracle::Reachable, what: &str) {
     let outcome = run(plan, toy);
     assert_eq!(outcome.findings.len(), all.failures.len().min(1), "{what}");
@@ -115,7 +115,7 @@ fn random_programs_agree_with_the_oracle() {
                 .any(|op| matches!(op, Op::Choose { .. } | Op::Pick { .. })),
         );
     }
-    // The programs are worth something only if they go wrong in all ways.
+    // The comparison is meaningful only if the programs have failures of all kinds.
     assert_eq!(kinds.len(), 4, "{kinds:?}");
     assert!(kinds.values().all(|&count| count >= 20) && choosing >= 100, "{kinds:?}");
 }
@@ -141,7 +141,7 @@ fn a_grid_has_the_states_of_its_product() {
 
 #[test]
 fn large_levels_are_shared_without_loss() {
-    // Some levels of it are larger than what one worker keeps for itself.
+    // Some of its levels are larger than the part that one worker keeps for itself.
     let toy = grid(6, 6).words(2);
     let expected = 7u64.pow(6);
     for store in STORES {
@@ -187,7 +187,7 @@ fn philosophers_starve_with_one_fork_each() {
 }
 
 #[test]
-fn a_thread_may_rest_but_not_wait_for_ever() {
+fn a_thread_may_rest_but_not_wait_forever() {
     let rest = Op::Rest { cell: 0, value: 1 };
     let wait = Op::Await { cell: 0, value: 1 };
     for (threads, verdict) in [
@@ -216,8 +216,8 @@ fn the_alternatives_after_one_that_fails_are_tried() {
 }
 
 #[test]
-fn a_program_that_is_born_wrong_has_an_empty_schedule() {
-    let toy = Toy { stillborn: true, invariant: Some((0, 0)), ..grid(2, 2) };
+fn a_failing_initial_state_has_an_empty_schedule() {
+    let toy = Toy { fails_initially: true, invariant: Some((0, 0)), ..grid(2, 2) };
     for plan in plans() {
         let outcome = run(plan, &toy);
         assert_eq!(outcome.verdict, Verdict::Violation);
@@ -229,10 +229,10 @@ fn a_program_that_is_born_wrong_has_an_empty_schedule() {
     }
 }
 
-/// A limit of memory that is enough for the search leaves no room for the parents of all states.
-/// The path is then found in several parts, and is the same.
+/// A memory limit that is enough for the search leaves no space for the parents of all states. The
+/// path is then found in several parts, and is the same.
 #[test]
-fn the_path_of_a_finding_is_found_within_the_limit_of_memory() {
+fn the_path_of_a_finding_is_found_within_the_memory_limit() {
     let adds = |cell| vec![Op::Add { cell, value: 1 }; 12];
     let waits = |cell| Op::Await { cell, value: 12 };
     let late = vec![waits(0), waits(1), waits(2), Op::AssertNot { cell: 0, value: 12 }];

@@ -1,4 +1,4 @@
-//! How coverage grows: samples are what a shorter search would have counted.
+//! Growth of coverage: a sample has the counts of a search that ends there.
 
 use crate::toy::{Op, Toy, philosophers};
 use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction, Sampling, Silent};
@@ -25,7 +25,7 @@ fn orders() -> Vec<Plan> {
 }
 
 #[test]
-fn samples_are_what_a_shorter_search_counts() {
+fn samples_have_the_counts_of_a_shorter_search() {
     let mut compared = 0;
     for toy in [philosophers(3), crate::toy::grid(2, 5)] {
         for plan in orders() {
@@ -37,7 +37,7 @@ fn samples_are_what_a_shorter_search_counts() {
             assert_eq!(plain, but_for_growth, "{plan:?}: looking changes nothing");
             compared += growth.samples.len();
             assert_eq!(growth.samples.last(), sampled.tally.as_ref(), "the end is looked at");
-            // What is seen after the last execution has no shorter search.
+            // The sample after the last execution has no shorter search.
             for sample in &growth.samples[..growth.samples.len() - 1] {
                 let limits = Limits { executions: Some(sample.taken()), ..Limits::default() };
                 let short = run(plan.limits(limits), &toy).tally.expect("a search over executions");
@@ -66,7 +66,7 @@ fn coverage_never_shrinks_and_the_first_failure_is_known() {
     );
     let states: Vec<u64> = growth.samples.iter().filter_map(|tally| tally.states).collect();
     assert!(states.windows(2).all(|two| two[0] <= two[1]) && states.len() == 6, "{states:?}");
-    // Where the search ends at the finding, the finding is in its last execution.
+    // If the search ends at the finding, the finding is in its last execution.
     let stopped = run(plan, &toy);
     assert_eq!(stopped.verdict, Verdict::Violation);
     let at_end = run(
@@ -84,7 +84,7 @@ fn coverage_never_shrinks_and_the_first_failure_is_known() {
 }
 
 #[test]
-fn a_curve_is_of_one_worker_and_of_executions() {
+fn a_curve_needs_one_worker_and_a_search_over_executions() {
     let plan = Plan::new().order(Order::Executions).sampling(Sampling::Decades);
     for refused in
         [plan.jobs(2), plan.order(Order::BreadthFirst), plan.sampling(Sampling::Every(0))]

@@ -1,5 +1,4 @@
-//! The numbers that an observer sees during a search over states, and the greatest of them in the
-//! outcome.
+//! The numbers that an observer gets during a search over states, and their maxima in the outcome.
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -52,8 +51,8 @@ fn failing() -> Toy {
     Toy { invariant: Some((1, 2)), ..Toy::new(2, threads) }
 }
 
-/// Breadth first, a report ends every level: all states of the levels so far are known and
-/// expanded, and those of the next level are not passed on yet.
+/// In a breadth-first search, a report ends every level: all states of the levels so far are known
+/// and expanded, and those of the next level are not distributed yet.
 #[test]
 fn breadth_first_reports_level_by_level() {
     let (outcome, reports) = observe(Plan::new(), &grid(2, 3));
@@ -71,7 +70,7 @@ fn breadth_first_reports_level_by_level() {
     assert_eq!((outcome.coverage.states, outcome.coverage.frontier), (16, 4));
 }
 
-/// Depth first, a report follows every state: what waits is the stack.
+/// In a depth-first search, a report follows every state; the waiting states are the stack.
 #[test]
 fn depth_first_reports_state_by_state() {
     let toy = grid(3, 2);

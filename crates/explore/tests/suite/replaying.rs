@@ -1,4 +1,4 @@
-//! Replays, and the oracle's counts of preemptions and executions against numbers worked out by
+//! Replays, and the oracle's counts of preemptions and executions compared with numbers computed by
 //! hand.
 
 use std::collections::BTreeMap;
@@ -86,8 +86,8 @@ fn findings_need_at_least_the_preemptions_of_the_oracle() {
     );
 }
 
-/// The least number of preemptions of each failure, by trying
-/// schedules until none is a cheaper way to a pair of state and last thread.
+/// The fewest preemptions of each failure, by trying schedules until none is a cheaper path to a
+/// pair of state and last thread.
 fn least_by_relaxation(toy: &Toy) -> BTreeMap<oracle::FailureName, u32> {
     let mut least = BTreeMap::new();
     let mut known = BTreeMap::new();
@@ -170,7 +170,7 @@ fn the_oracle_counts_executions_by_preemptions() {
 }
 
 #[test]
-fn a_program_that_runs_for_ever_has_no_count() {
+fn a_program_that_runs_forever_has_no_count() {
     let forever = Toy::new(1, vec![vec![Op::JumpIf { cell: 0, value: 0, to: 0 }]]);
     assert_eq!(oracle::executions(&forever), None);
     let choice = Toy::new(1, vec![vec![Op::Choose { cell: 0, count: 4, absent: 2 }]]);

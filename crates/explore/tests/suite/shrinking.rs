@@ -1,5 +1,4 @@
-//! Simpler schedules of findings on random machines, against the oracle's least number of
-//! preemptions.
+//! Simpler schedules of findings on random machines, compared with the oracle's fewest preemptions.
 
 use std::time::Duration;
 
@@ -9,14 +8,14 @@ use preempt_explore::replay::end;
 use preempt_explore::{Cache, Limits, Observer, Order, Plan, Progress, Shrink, Silent, oracle};
 use preempt_system::{Choice, FailureKind, Finding, Schedule, ThreadId};
 
-/// As much as a small program can need: the result does not depend on the machine.
+/// Enough for any small program, so that the result does not depend on the machine.
 const ENOUGH: Shrink = Shrink { executions: 1_000_000, time: Duration::from_secs(3600) };
 
 fn find(plan: Plan, toy: &Toy) -> Option<Finding> {
     let search = plan.build().expect("a plan that makes sense");
     let found = search.run(toy.clone(), &Silent).0.findings.into_iter().next();
-    // The oracle knows nothing about livelocks, and what fails before the first step cannot be
-    // simpler.
+    // The oracle does not detect livelocks, and a failure before the first step cannot be
+    // simplified.
     found.filter(|finding| {
         finding.failure.kind != FailureKind::Livelock && !finding.schedule.steps().is_empty()
     })
@@ -100,7 +99,7 @@ fn a_small_budget_claims_nothing_wrong() {
                 "seed {seed}, {:?}: {shrunk:?}",
                 plan.order
             );
-            // No more than that from above, twice, and from below, in two ways.
+            // The budget is used at most twice from above, and by two searches from below.
             assert!(shortened.executions <= 4 * budget.executions, "seed {seed}: {shortened:?}");
             unknown += u32::from(!shortened.fewest);
             known += u32::from(shortened.fewest && shrunk.preemptions > 0);
@@ -109,10 +108,10 @@ fn a_small_budget_claims_nothing_wrong() {
     assert!(unknown > 5 && known > 5, "{unknown} unknown, {known} known");
 }
 
-/// What iterative context bounding finds has the fewest preemptions already; its steps are not the
-/// fewest.
+/// A finding of iterative context bounding already has the fewest preemptions, but not the fewest
+/// steps.
 #[test]
-fn steps_that_do_not_matter_are_left_out() {
+fn irrelevant_steps_are_removed() {
     let idle = vec![Op::Turn { cell: 1 }; 5];
     let toy = Toy::new(2, vec![idle, vec![Op::AssertNot { cell: 0, value: 0 }]]);
     let plan = Plan::new().order(Order::Icb { cache: Cache::State });
@@ -127,7 +126,7 @@ fn steps_that_do_not_matter_are_left_out() {
 
 /// A deadlock that needs a preemption is not found without one.
 #[test]
-fn nothing_is_made_simpler_than_it_can_be() {
+fn a_needed_preemption_is_kept() {
     for order in [Order::BreadthFirst, Order::DepthFirst, Order::Random] {
         let plan = Plan::new().order(order).shrink(ENOUGH);
         let finding = find(plan, &philosophers(4)).expect("a deadlock");
@@ -140,7 +139,7 @@ fn nothing_is_made_simpler_than_it_can_be() {
     }
 }
 
-/// An interrupt ends the look, and what was found stays found.
+/// An interrupt ends the shrinking, and the finding keeps its schedule.
 #[test]
 fn an_interrupt_leaves_the_schedule_as_it_is() {
     struct Impatient;

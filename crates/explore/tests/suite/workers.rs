@@ -1,4 +1,4 @@
-//! Several workers at changing speeds, compared with one; and how they end.
+//! Several workers with varying speeds, compared with one; limits, interrupts and faults.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,24 +14,24 @@ use preempt_system::{Capacity, Choice, Failure, Footprint, Model, Shape, Step, S
 /// A program some of whose steps are slow, so that the workers share even small programs in many
 /// different ways.
 #[derive(Clone)]
-struct Shaken {
+struct SlowModel {
     toy: Toy,
     /// One in `pace` steps is slow.
     pace: u64,
     /// A fault of the model: a step panics when cell 0 has this value.
     fault: Option<u64>,
-    /// It cannot hold more than it does.
+    /// Whether the states cannot grow.
     grown: bool,
 }
 
-impl Shaken {
-    fn new(toy: Toy) -> Shaken {
-        Shaken { toy, pace: 64, fault: None, grown: false }
+impl SlowModel {
+    fn new(toy: Toy) -> SlowModel {
+        SlowModel { toy, pace: 64, fault: None, grown: false }
     }
 }
 
-struct Shaking<'m> {
-    of: &'m Shaken,
+struct SlowStepper<'m> {
+    of: &'m SlowModel,
     toy: &'m Toy,
     random: Pcg,
 }
@@ -39,29 +39,29 @@ struct Shaking<'m> {
 /// Numbers the steppers, so that each is slow at other steps.
 static STEPPERS: AtomicU64 = AtomicU64::new(0);
 
-impl Model for Shaken {
-    type Stepper<'m> = Shaking<'m>;
+impl Model for SlowModel {
+    type Stepper<'m> = SlowStepper<'m>;
 
     fn shape(&self) -> Shape {
         self.toy.shape()
     }
 
-    fn stepper(&self) -> Shaking<'_> {
-        Shaking { of: self, toy: &self.toy, random: Pcg::new(STEPPERS.fetch_add(1, Relaxed)) }
+    fn stepper(&self) -> SlowStepper<'_> {
+        SlowStepper { of: self, toy: &self.toy, random: Pcg::new(STEPPERS.fetch_add(1, Relaxed)) }
     }
 
-    fn grow(&self, capacity: Capacity) -> Shaken {
+    fn grow(&self, capacity: Capacity) -> SlowModel {
         if self.grown {
             self.clone()
         } else {
-            Shaken { toy: self.toy.grow(capacity), ..self.clone() }
+            SlowModel { toy: self.toy.grow(capacity), ..self.clone() }
         }
     }
 }
 
-impl Shaking<'_> {
-    /// Now and then.
-    fn take_a_moment(&mut self) {
+impl SlowStepper<'_> {
+    /// Delays some steps.
+    fn delay_some_steps(&mut self) {
         match self.random.below(self.of.pace) {
             0 => thread::sleep(Duration::from_micros(20)),
             1..8 => thread::yield_now(),
@@ -70,13 +70,13 @@ impl Shaking<'_> {
     }
 }
 
-impl Stepper for Shaking<'_> {
+impl Stepper for SlowStepper<'_> {
     fn initial(&mut self, state: &mut [u64]) -> Step {
         self.toy.initial(state)
     }
 
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
-        self.take_a_moment();
+        self.delay_some_steps();
         assert!(self.of.fault != Some(self.toy.cell(state, 0)), "a fault of ours");
         self.toy.step(state, choice)
     }
@@ -94,7 +94,7 @@ impl Stepper for Shaking<'_> {
     }
 
     fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
-        self.take_a_moment();
+        self.delay_some_steps();
         self.toy.invariant(state)
     }
 
@@ -108,14 +108,14 @@ impl Stepper for Shaking<'_> {
     }
 }
 
-fn run(plan: Plan, model: &Shaken, observer: &dyn Observer) -> Outcome {
+fn run(plan: Plan, model: &SlowModel, observer: &dyn Observer) -> Outcome {
     plan.build()
         .unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}"))
         .run(model.clone(), observer)
         .0
 }
 
-/// All that is promised not to depend on the number of workers.
+/// Everything that must not depend on the number of workers.
 fn promised(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
     let Outcome { verdict, complete, findings, tally, bounds, at_finding, .. } = outcome.clone();
     (
@@ -134,7 +134,7 @@ fn icb(cache: Cache) -> Plan {
     Plan::new().order(Order::Icb { cache })
 }
 
-/// Every order that several workers can search in.
+/// Every order that several workers can share.
 fn plans() -> Vec<Plan> {
     let of = |order| Plan::new().order(order);
     vec![
@@ -163,7 +163,7 @@ fn speed_does_not_matter() {
             continue;
         }
         programs += 1;
-        let model = Shaken::new(toy);
+        let model = SlowModel::new(toy);
         for plan in plans().into_iter().flat_map(|plan| [plan, plan.keep_going()]) {
             let one = promised(&run(plan, &model, &Silent));
             for jobs in [2, 4] {
@@ -185,7 +185,7 @@ fn the_first_finding_of_several_workers_needs_no_second_search() {
         if !(20..300).contains(&executions) {
             continue;
         }
-        let model = Shaken::new(toy);
+        let model = SlowModel::new(toy);
         for plan in plans() {
             let [one, several, first] =
                 [plan, plan.jobs(3), plan.jobs(3).first()].map(|plan| run(plan, &model, &Silent));
@@ -218,7 +218,7 @@ fn the_first_finding_of_several_workers_needs_no_second_search() {
 }
 
 #[test]
-fn only_what_would_be_searched_again_has_a_first_finding() {
+fn first_is_refused_for_searches_that_are_not_repeated() {
     let executions = Plan::new().order(Order::Executions).jobs(2).first();
     assert!(executions.build().is_ok());
     for plan in [executions.jobs(1), executions.keep_going(), executions.order(Order::BreadthFirst)]
@@ -229,10 +229,11 @@ fn only_what_would_be_searched_again_has_a_first_finding() {
 }
 
 #[test]
-fn a_thread_that_spins_does_not_either() {
-    // The first thread reads cell 0, then waits for the second, and has been where it is: unless
-    // the second came before. Both ways have the same happens-before graph and no preemption; after
-    // one of them the first thread is held back, and the third one needs no preemption.
+fn spinning_threads_do_not_change_the_result() {
+    // The first thread reads cell 0, waits for the second, and has then returned to an earlier
+    // state, unless the second came before. Both orders have the same happens-before graph and no
+    // preemption. After one of them the first thread is held back, and the third one needs no
+    // preemption.
     let waits = [
         Op::JumpIf { cell: 0, value: 1, to: 3 },
         Op::Await { cell: 1, value: 1 },
@@ -243,7 +244,7 @@ fn a_thread_that_spins_does_not_either() {
         vec![Op::Set { cell: 1, value: 1 }],
         vec![Op::Set { cell: 0, value: 1 }],
     ];
-    let model = Shaken { pace: 4, ..Shaken::new(Toy::new(2, threads)) };
+    let model = SlowModel { pace: 4, ..SlowModel::new(Toy::new(2, threads)) };
     for plan in [icb(Cache::Hb), icb(Cache::None), Plan::new().order(Order::Executions)] {
         let one = promised(&run(plan, &model, &Silent));
         for jobs in (2..5).cycle().take(150) {
@@ -272,9 +273,9 @@ impl Observer for Impatient {
 
 #[test]
 fn a_limit_ends_all_workers() {
-    // Each worker looks at the clock after some thousand steps of its own: all of them together
-    // have to do many times that.
-    let grid = Shaken::new(grid(6, 6));
+    // Each worker checks the clock after some thousand steps of its own; all of them together have
+    // to take many times that number.
+    let grid = SlowModel::new(grid(6, 6));
     let limits = [
         (Limit::States, Limits { states: Some(100), ..Limits::default() }),
         (Limit::Executions, Limits { executions: Some(3), ..Limits::default() }),
@@ -285,7 +286,7 @@ fn a_limit_ends_all_workers() {
         let plan = if plan.order == Order::Random { plan.runs(100_000) } else { plan };
         for jobs in [1, 2, 4] {
             for (limit, limits) in limits {
-                // Orders without a table hold next to nothing.
+                // Orders without a table use hardly any memory.
                 let holds = !matches!(plan.order, Order::Random | Order::IterativeDepth { .. });
                 if limit != Limit::Memory || holds {
                     let outcome = run(plan.jobs(jobs).limits(limits), &grid, &Silent);
@@ -315,8 +316,8 @@ fn a_limit_ends_all_workers() {
 }
 
 #[test]
-fn a_limit_of_all_executions_is_none() {
-    let grid = Shaken { pace: 3, ..Shaken::new(grid(2, 3)) };
+fn a_limit_equal_to_all_executions_is_not_reached() {
+    let grid = SlowModel { pace: 3, ..SlowModel::new(grid(2, 3)) };
     for jobs in (1..5).cycle().take(40) {
         for (executions, stopped) in [(20, None), (19, Some(Limit::Executions))] {
             let limits = Limits { executions: Some(executions), ..Limits::default() };
@@ -335,12 +336,12 @@ fn a_limit_of_all_executions_is_none() {
 }
 
 #[test]
-fn what_was_covered_before_a_limit_is_covered() {
-    let grid = Shaken::new(grid(3, 4));
+fn bounds_that_were_completed_before_a_limit_count() {
+    let grid = SlowModel::new(grid(3, 4));
     for cache in [Cache::None, Cache::State, Cache::Hb] {
         let all = run(icb(cache), &grid, &Silent).bounds;
-        // One more is found inside bound 2. Few executions come to their end with the cache of
-        // states.
+        // One more is found within bound 2. With the cache of states, few executions run to their
+        // end.
         let limits = match cache {
             Cache::State => Limits { states: all[1].all.states, ..Limits::default() },
             Cache::None | Cache::Hb => {
@@ -356,10 +357,10 @@ fn what_was_covered_before_a_limit_is_covered() {
 }
 
 #[test]
-fn a_program_that_is_too_small_grows() {
+fn states_that_are_too_small_grow() {
     let threads = vec![vec![Op::Add { cell: 0, value: 2 }; 4]; 3];
-    let small = Shaken::new(Toy { bits: 2, ..Toy::new(1, threads.clone()) });
-    let large = Shaken::new(Toy { bits: 6, ..Toy::new(1, threads) });
+    let small = SlowModel::new(Toy { bits: 2, ..Toy::new(1, threads.clone()) });
+    let large = SlowModel::new(Toy { bits: 6, ..Toy::new(1, threads) });
     for plan in plans() {
         let expected = promised(&run(plan, &large, &Silent));
         for jobs in [1, 2, 4] {
@@ -371,15 +372,15 @@ fn a_program_that_is_too_small_grows() {
 }
 
 #[test]
-fn an_error_that_one_worker_finds_is_not_lost_behind_one_that_needs_too_much() {
-    // One thread takes some steps and fails. The other one needs at once more than a state can be
-    // made to hold.
+fn an_error_of_one_worker_is_not_lost_when_another_cannot_grow() {
+    // One thread takes some steps and fails. The other one at once needs more than a state can grow
+    // to hold.
     let mut fails = vec![Op::Set { cell: 2, value: 0 }; 12];
     fails.push(Op::AssertNot { cell: 1, value: 0 });
     let needs_more = vec![Op::Add { cell: 0, value: 3 }; 2];
     let model = |threads| {
         let toy = Toy { bits: 2, ..Toy::new(3, threads) };
-        Shaken { grown: true, pace: 3, ..Shaken::new(toy) }
+        SlowModel { grown: true, pace: 3, ..SlowModel::new(toy) }
     };
     // One worker begins with the first thread.
     let first_fails = model(vec![fails.clone(), needs_more.clone()]);
@@ -403,7 +404,8 @@ fn an_error_that_one_worker_finds_is_not_lost_behind_one_that_needs_too_much() {
 #[test]
 fn a_fault_of_one_worker_ends_all() {
     let threads = vec![vec![Op::Add { cell: 0, value: 1 }; 4]; 3];
-    let model = Shaken { fault: Some(9), ..Shaken::new(Toy { bits: 6, ..Toy::new(1, threads) }) };
+    let model =
+        SlowModel { fault: Some(9), ..SlowModel::new(Toy { bits: 6, ..Toy::new(1, threads) }) };
     for plan in plans().into_iter().filter(|plan| !matches!(plan.order, Order::Depth { .. })) {
         for jobs in [1, 2, 4] {
             let fault = catch_unwind(AssertUnwindSafe(|| run(plan.jobs(jobs), &model, &Silent)));

@@ -93,7 +93,7 @@ fn traces<T>(lines: &[Vec<T>], depends: impl Fn(&T, &T) -> bool) -> Option<u128>
     let mut seen = 1;
     for _ in 0..length {
         let mut next: HashMap<(Vec<u32>, ThreadSet), u128> = HashMap::new();
-        for ((cut, sleep), ways) in places {
+        for ((cut, sleep), count) in places {
             let pending =
                 |thread: ThreadId| lines[thread.index()].get(cut[thread.index()] as usize);
             let mut asleep = sleep;
@@ -105,7 +105,7 @@ fn traces<T>(lines: &[Vec<T>], depends: impl Fn(&T, &T) -> bool) -> Option<u128>
                 let mut further = cut.clone();
                 further[thread.index()] += 1;
                 let all = next.entry((further, still)).or_insert(0);
-                *all = all.checked_add(ways)?;
+                *all = all.checked_add(count)?;
                 asleep.insert(thread);
             }
             if seen + next.len() > MOST_PLACES {
@@ -115,7 +115,7 @@ fn traces<T>(lines: &[Vec<T>], depends: impl Fn(&T, &T) -> bool) -> Option<u128>
         seen += next.len();
         places = next;
     }
-    places.values().try_fold(0u128, |sum, &ways| sum.checked_add(ways))
+    places.values().try_fold(0u128, |sum, &count| sum.checked_add(count))
 }
 
 #[cfg(test)]

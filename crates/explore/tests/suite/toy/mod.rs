@@ -1,9 +1,9 @@
 //! A small machine for tests: threads are lists of instructions over a few shared cells, locks and
 //! assertions.
 //!
-//! Its states are packed by fields of a given number of bits, at least as many words as asked for,
-//! so that every width of the stores can be met; a cell that outgrows its bits makes the state
-//! [`Step::Full`].
+//! Its states are packed into fields of a given number of bits and have at least a given number of
+//! words, so that stores of every width can be tested. A step whose value does not fit into a cell
+//! returns [`Step::Full`].
 #![allow(dead_code)]
 
 use preempt_explore::oracle::Reachable;
@@ -24,7 +24,7 @@ pub enum Op {
     Set { cell: usize, value: u64 },
     /// Waits until a cell has a value.
     Await { cell: usize, value: u64 },
-    /// The same; the thread may rest there.
+    /// Waits until a cell has a value; the thread may rest there.
     Rest { cell: usize, value: u64 },
     /// Waits until a cell is 0, then makes it 1.
     Lock { cell: usize },
@@ -49,28 +49,28 @@ pub struct Toy {
     pub bits: u32,
     /// Words of a state, at least.
     pub words: usize,
-    /// Cells 0 and 1 never have these values together.
+    /// The invariant: cells 0 and 1 do not have these values together.
     pub invariant: Option<(u64, u64)>,
-    /// The initial state goes wrong.
-    pub stillborn: bool,
+    /// The initial state fails.
+    pub fails_initially: bool,
 }
 
-/// The place of a thread that has gone wrong.
+/// The position of a thread that has failed.
 const WRONG: u64 = 63;
 
-/// Bits of a thread's place.
+/// Bits of a thread's position.
 const PLACE: u32 = 6;
 
 impl Toy {
     pub fn new(cells: usize, threads: Vec<Vec<Op>>) -> Toy {
-        Toy { threads, cells, bits: 4, words: 1, invariant: None, stillborn: false }
+        Toy { threads, cells, bits: 4, words: 1, invariant: None, fails_initially: false }
     }
 
     pub fn words(self, words: usize) -> Toy {
         Toy { words, ..self }
     }
 
-    /// Word and shift of a field. Fields go round the words, so that all of them are in use.
+    /// Word and shift of a field. Fields are distributed over all words.
     fn field(&self, number: usize) -> (usize, u32, u32) {
         let words = self.shape().words;
         let width = PLACE.max(self.bits);
@@ -103,7 +103,7 @@ impl Toy {
             let choice = Choice { thread, alternative };
             matches!(self.attempt(&mut state.to_vec(), choice), Ok(Step::Failed(_)))
         };
-        let mut failed = u64::from(self.stillborn) + all.deadlocks.len() as u64;
+        let mut failed = u64::from(self.fails_initially) + all.deadlocks.len() as u64;
         for state in &all.states {
             let steps = (0..self.threads.len()).flat_map(|t| (0..8).map(move |a| (t, a)));
             let steps =
@@ -195,7 +195,7 @@ impl Stepper for &Toy {
     fn initial(&mut self, state: &mut [u64]) -> Step {
         state.fill(0);
         state[0] = 1;
-        if self.stillborn {
+        if self.fails_initially {
             let message = "born wrong".into();
             return Step::Failed(Box::new(Failure {
                 kind: FailureKind::Runtime,
