@@ -58,7 +58,7 @@ const MAX_DECLARATIONS: usize = 10_000;
 /// The most local values of all threads together.
 const MAX_LOCAL_CELLS: u64 = 1_000_000;
 /// The steps of the random walks before a search, which determine how large values become.
-const REHEARSAL_STEPS: usize = 4_000;
+const WALK_STEPS: usize = 4_000;
 
 /// A program that can be explored.
 #[derive(Clone, Debug)]
@@ -137,7 +137,7 @@ impl Machine {
         if machine.layout.words > MAX_WORDS {
             return Err(machine.too_large());
         }
-        Ok(machine.rehearse().with_diagrams())
+        Ok(machine.grow_by_random_walks().with_diagrams())
     }
 
     fn build(
@@ -235,14 +235,14 @@ impl Machine {
 
     /// Executes random walks to determine the ranges of variables. A search that must restart only
     /// loses time, so this need not find every value.
-    fn rehearse(self) -> Machine {
+    fn grow_by_random_walks(self) -> Machine {
         let mut machine = self;
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
-        let mut left = REHEARSAL_STEPS;
+        let mut left = WALK_STEPS;
         while left > 0 {
             match machine.walk(&mut random, &mut left) {
                 Some(capacity) => machine = machine.larger(capacity),
-                None => left = left.saturating_sub(REHEARSAL_STEPS / 32),
+                None => left = left.saturating_sub(WALK_STEPS / 32),
             }
         }
         machine

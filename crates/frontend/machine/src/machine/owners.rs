@@ -36,13 +36,13 @@ pub(super) struct Scratch {
 }
 
 /// Not reached so far; from 1 on, reached by one thread.
-const NOBODY: u8 = 0;
+const UNREACHED: u8 = 0;
 const SHARED: u8 = u8::MAX;
 
 impl Scratch {
     fn reach(&mut self, (pool, record): (usize, u32), from: u8) {
         let reached = &mut self.reached[pool][record as usize];
-        let now = if [NOBODY, from].contains(reached) { from } else { SHARED };
+        let now = if [UNREACHED, from].contains(reached) { from } else { SHARED };
         if now != *reached {
             *reached = now;
             self.todo.push((pool, record));
@@ -63,7 +63,7 @@ impl Machine {
         for (at, pool) in heap.pools.iter().enumerate() {
             let live = fields[pool.live as usize].get(state) as u32;
             scratch.reached[at].clear();
-            scratch.reached[at].resize(live as usize, NOBODY);
+            scratch.reached[at].resize(live as usize, UNREACHED);
             let shared = (0..live).filter(|&record| bit(pool, record).get(state) == 1);
             shared.for_each(|record| scratch.reach((at, record), SHARED));
         }

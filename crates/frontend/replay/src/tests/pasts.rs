@@ -171,7 +171,7 @@ fn unaffected(run: &Run) -> Vec<usize> {
 fn a_step_affects_the_threads_that_want_its_object() {
     let [load, lock] = ["0:load(a)@5", "0:lock(m)@6"].map(|word| Some(operation(word)));
     let mut first = run("?0:load(a)@1 ?1:lock(m)@2 ?2:load(b)@3");
-    assert_eq!(unaffected(&first), [0; 0], "nobody was asked yet");
+    assert_eq!(unaffected(&first), [0; 0], "no thread was asked yet");
     first.recording.feed(&event(ZERO, lock)).expect("a load is no misuse");
     assert_eq!(unaffected(&first), [0, 1, 2]);
     first.recording.feed(&event(ZERO, load)).expect("the mutex is free");
