@@ -1,5 +1,5 @@
-//! What a user reads about a faulty model: every `bad/*.pre` is refused with exactly the text of
-//! its `.stderr`.
+//! Diagnostics of faulty models: every `bad/*.pre` is refused with exactly the text of its
+//! `.stderr`.
 //!
 //! After a change of messages, `BLESS=1 cargo test -p preempt-lang bad` rewrites the texts; read
 //! the difference.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use preempt_lang::diagnostic::{Style, render};
 use preempt_lang::source::Source;
 
-/// The files of `bad/` with this ending, without it.
+/// The names of the files of `bad/` with this extension.
 fn stems(ending: &str) -> BTreeSet<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
     let files = std::fs::read_dir(directory)
@@ -23,7 +23,7 @@ fn stems(ending: &str) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// What the front end says about a model; nothing if it is accepted.
+/// The diagnostics of a model; empty if it is accepted.
 fn refusal(stem: &Path) -> String {
     let path = stem.with_extension("pre");
     let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
@@ -75,7 +75,7 @@ fn texts_are_helpful() {
         for error in &errors {
             assert!(error.contains(&place) && error.contains('^'), "without a place: {error}");
         }
-        // One mistake must not give a flood: the models have at most a dozen of them each.
+        // One mistake must not cause many messages: each model has at most a dozen mistakes.
         assert!(errors.len() <= 12, "{} messages about {}", errors.len(), stem.display());
     }
 }

@@ -1,4 +1,4 @@
-//! What the checker makes of valid models, and that no model makes it stumble.
+//! The checked programs of valid models; no model makes the checker panic.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn program(text: &str) -> Program {
         .unwrap_or_else(|diagnostics| panic!("{}", render(&source, &diagnostics, Style::Plain)))
 }
 
-/// The messages about a model that is not.
+/// The messages about a model that is refused.
 fn messages(text: &str) -> Vec<String> {
     let diagnostics = try_check(text).err().unwrap_or_else(|| panic!("accepted: {text}"));
     diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect()
@@ -207,7 +207,7 @@ fn pointers_are_dereferenced_before_a_dot() {
         panic!("a path")
     };
     assert_eq!((constant(index), &place.ty), (Some(2), &Type::Int));
-    // What is dereferenced last is `head.next`, itself the field of a dereferenced pointer.
+    // The last dereferenced pointer is `head.next`, itself the field of a dereferenced pointer.
     let Base::Deref(next) = &place.base else { panic!("a dereference") };
     let ExprKind::Load(next) = &next.kind else { panic!("a load") };
     assert!(matches!((&next.base, &*next.path), (Base::Deref(_), [Projection::Field(0, 0)])));
@@ -308,7 +308,7 @@ fn long_chains_need_no_deep_stack() {
     assert!(!messages(&format!("record D0 {{ x: int }} {doubling} {thread}")).is_empty());
 }
 
-/// A small generator of numbers: the same ones in every run.
+/// A small random number generator with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -345,7 +345,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn edited_models_never_make_it_stumble() {
+fn edited_models_cause_no_panic() {
     let spice = [
         "0",
         "1",
@@ -379,7 +379,7 @@ fn edited_models_never_make_it_stumble() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let (mut checked, mut accepted) = (0, 0);
     for round in 0..3_000 {
-        // Mostly the valid one: its edits get furthest.
+        // Mostly the valid model, because its edits get furthest.
         let text = if round % 3 > 0 { EVERYTHING } else { &texts[random.below(texts.len())].1 };
         let mut edited = words(text);
         for _ in 0..=random.below(3) {
@@ -411,7 +411,7 @@ fn edited_models_never_make_it_stumble() {
             }
         }
     }
-    // The edits are neither all harmless nor all fatal, or this would test nothing.
+    // The edits must be neither all harmless nor all fatal.
     assert!(
         checked > 250 && accepted > 25 && accepted < checked,
         "{checked} parsed, {accepted} accepted"

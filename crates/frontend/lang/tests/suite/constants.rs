@@ -8,7 +8,7 @@
 use preempt_lang::source::Source;
 use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
 
-/// What every model of this file declares.
+/// The declarations of every model in this file.
 const PROLOGUE: &str = "const OFF = false; const ON = true; const N = 2; var x = 0; var no = false; \
                         fn f() -> int { return 2; }";
 
@@ -18,7 +18,7 @@ enum End {
     Ended,
     Waits,
     Failed(String),
-    /// It took so many steps that it seems to run forever.
+    /// It took more steps than any execution that ends.
     Runs,
 }
 
@@ -134,7 +134,7 @@ const CONSTRUCTS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn constant_conditions_mean_what_they_mean_at_run_time() {
+fn constant_conditions_have_the_meaning_of_run_time() {
     let end = |word: &str| match word {
         "wait" => End::Waits,
         word => End::Failed(format!("assertion failed: {word}")),
@@ -160,7 +160,7 @@ fn a_constant_that_is_set_to_false_ends_the_loop() {
 }
 
 #[test]
-fn a_loop_without_rounds_is_no_endless_step() {
+fn a_loop_without_rounds_is_not_an_infinite_step() {
     check("while OFF { skip; }", &End::Ended);
     check("while no { skip; } while OFF { skip; } while no { skip; }", &End::Ended);
 }

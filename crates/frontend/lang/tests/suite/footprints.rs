@@ -1,9 +1,9 @@
-//! What the footprint of a step contains.
+//! The contents of a step's footprint.
 
 use preempt_lang::source::Source;
 use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
 
-/// The names of what the first step of the first thread touches.
+/// The names of the locations that the first step of the first thread accesses.
 fn touched(text: &str) -> Vec<String> {
     let machine = preempt_lang::load(&Source::new("model.pre", text), &[])
         .expect("a good model")
@@ -17,7 +17,7 @@ fn touched(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn records_made_by_a_step_that_fails_are_not_touched() {
+fn records_allocated_by_a_failing_step_are_not_accessed() {
     let model = |last: &str| {
         format!(
             "record Node {{ value: int }} var p: *Node; var q: *Node; var x = 0;

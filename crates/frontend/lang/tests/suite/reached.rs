@@ -35,7 +35,7 @@ fn explore(machine: &Machine, interpreted: bool) {
 
 fn unreached(text: &str, interpreted: bool) -> String {
     let machine = preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a good model");
-    // Loading walks through the program at random; what that reaches is reached.
+    // Loading takes random walks, which count too.
     explore(&machine, interpreted);
     let place = |place: preempt_machine::Unreached| {
         let lines = if place.first == place.last {
@@ -48,7 +48,7 @@ fn unreached(text: &str, interpreted: bool) -> String {
     machine.unreached().into_iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
-/// Models, and what is not reached in them. The first line of a model is line 1.
+/// Models, and their unreached statements. The first line of a model is line 1.
 const MODELS: &[(&str, &str)] = &[
     ("var x = 0;\nthread t {\n x = 1;\n x = 2;\n}", ""),
     // Constant conditions.
@@ -58,11 +58,12 @@ const MODELS: &[(&str, &str)] = &[
     ),
     ("thread t {\n if false {\n skip;\n }\n}", "3"),
     ("thread t {\n if true {\n skip;\n }\n}", ""),
-    // Behind what never passes.
+    // After a statement that never passes.
     ("var go = false;\nthread t {\n assume go;\n go = true;\n skip;\n}", "4-5"),
     ("thread t {\n return;\n skip;\n}", "3"),
     ("var x = 0;\nthread t {\n loop {\n yield;\n }\n x = 1;\n}", "6"),
-    // Behind what fails: an error in the middle of a straight line, at its beginning, at its end.
+    // After a failing statement in the middle, at the beginning, and at the end of straight-line
+    // code.
     (
         "var y = 7;\nthread t {\n var a: 0..9 = 1;\n a = 2;\n a = y;\n a = a + 4;\n a = 3;\n skip;\n}",
         "7-8",
@@ -76,9 +77,9 @@ const MODELS: &[(&str, &str)] = &[
         "var x = 1;\ninit {\n x = x + 1;\n x = 1 / (x - 2);\n x = 3;\n}\nthread t {\n skip;\n}",
         "5-8",
     ),
-    // In front of what waits for good.
+    // Before a statement that waits forever.
     ("var x = 0;\nthread t {\n var a = 1;\n a = a + 1;\n await x == a;\n a = 2;\n}", "6"),
-    // A line that begins behind a branch which leaves, and one that two branches lead to.
+    // Straight-line code after a branch that leaves, and code that two branches lead to.
     (
         "var x = 0;\nthread t {\n if x == 0 { return; }\n x = 1;\n x = x / 0;\n x = 2;\n}",
         "3 never false, 4-6",
@@ -101,7 +102,7 @@ const MODELS: &[(&str, &str)] = &[
         "",
     ),
     ("var x = 0;\nfn f() {\n x = 1;\n}\nthread t { skip; }", "3"),
-    // Where the state does not tell which way was taken.
+    // If the state does not show which branch was taken.
     ("var x = 0;\nthread t {\n atomic {\n if x == 0 {\n skip;\n } else {\n skip;\n }\n }\n}", "7"),
     ("thread t {\n atomic { choose {\n skip;\n } or {\n skip;\n } }\n}", ""),
     // Branches of match and choose, loops.

@@ -1,5 +1,4 @@
-//! The parser: it reads all of the language, what it reads can be printed, and no text makes it
-//! fail.
+//! The parser reads the whole language, its trees can be printed, and no text makes it panic.
 
 use crate::fuzz::{self, Random};
 use preempt_lang::diagnostic::{Diagnostic, Style, render};
@@ -15,7 +14,7 @@ fn parsed(text: &str) -> (ast::File, Vec<Diagnostic>) {
     parse(&Source::new("test.pre", text))
 }
 
-/// The tree of a text that must have no mistakes.
+/// The tree of a text without mistakes.
 fn sound(text: &str) -> ast::File {
     let (file, diagnostics) = parsed(text);
     let rendered = render(&Source::new("test.pre", text), &diagnostics, Style::Plain);
@@ -23,7 +22,7 @@ fn sound(text: &str) -> ast::File {
     file
 }
 
-/// The tree without its places.
+/// The tree without its positions.
 fn shape(file: &ast::File) -> String {
     let tree = format!("{file:?}");
     let mut pieces = tree.split("Span { start: ");
@@ -118,7 +117,7 @@ fn operators_bind_as_described() {
 }
 
 #[test]
-fn places_are_exact() {
+fn positions_are_exact() {
     let text = "thread t { x = (a + b) * c; while x < 1 { skip; } end: m.lock(); }";
     let file = sound(text);
     let ast::ItemKind::Thread { body, .. } = &file.items[0].kind else { panic!("a thread") };
@@ -130,7 +129,7 @@ fn places_are_exact() {
 }
 
 #[test]
-fn goes_on_behind_a_mistake() {
+fn parsing_continues_after_a_mistake() {
     let text = "var x = ;\nthread t { x = (1; y = 2; if = { z = 3; } }\nvar w = 1;\nfn f(a, b: int) { q = 4; }\n";
     let (file, diagnostics) = parsed(text);
     assert_eq!(diagnostics.len(), 4, "{diagnostics:?}");
@@ -140,7 +139,7 @@ fn goes_on_behind_a_mistake() {
     }
 }
 
-/// Texts that nest without end, as a beginning, a part that is repeated, and an end.
+/// Texts for deep nesting: a beginning, a part that is repeated, and an end.
 const TOWERS: &[(&str, &str, &str)] = &[
     ("var x = ", "(", "1;"),
     ("var x = ", "!", "a;"),
@@ -177,7 +176,7 @@ const TOWERS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn towers_are_refused_and_do_not_fall() {
+fn deep_nesting_is_refused_without_a_stack_overflow() {
     // As much as a test's thread has, to be independent of the environment.
     let parser = std::thread::Builder::new().stack_size(2 << 20).spawn(|| {
         for (begin, part, end) in TOWERS {
@@ -208,7 +207,7 @@ fn bodies_without_braces_nest_too() {
 }
 
 #[test]
-fn long_is_not_tall() {
+fn long_texts_without_nesting_are_accepted() {
     let elements = "-1, ".repeat(10 * MAX_OPERATORS);
     sound(&format!("var a: [int; 5] = [{elements}];"));
     let stmts = "x = x + 1; if x == 1 { } ".repeat(10 * MAX_OPERATORS);
@@ -227,8 +226,8 @@ fn assert_places(text: &str, diagnostics: &[Diagnostic]) {
     assert!(diagnostics.is_sorted_by_key(|d| (d.span.start, d.span.end)));
 }
 
-/// Parses anything: must not panic, places must be in the text, and what has no mistakes must
-/// survive printing. Whether it has none.
+/// Parses any text: must not panic, positions must be in the text, and a text without mistakes must
+/// survive printing. Returns whether it has none.
 fn check(text: &str) -> bool {
     let (file, diagnostics) = parsed(text);
     assert_places(text, &diagnostics);
@@ -239,7 +238,7 @@ fn check(text: &str) -> bool {
 }
 
 #[test]
-fn random_bytes_are_read() {
+fn random_bytes_cause_no_panic() {
     let mut random = Random::new(1);
     for round in 0..3_000 {
         let bytes: Vec<u8> = (0..random.below(200)).map(|_| random.below(256) as u8).collect();
@@ -252,7 +251,7 @@ fn random_bytes_are_read() {
 }
 
 #[test]
-fn token_soups_are_read() {
+fn random_tokens_cause_no_panic() {
     let mut random = Random::new(2);
     for round in 0..6_000 {
         let text = fuzz::soup(&mut random, 120);
@@ -273,7 +272,7 @@ fn random_expressions_survive_printing() {
 }
 
 #[test]
-fn edited_models_are_read() {
+fn edited_models_cause_no_panic() {
     let mut random = Random::new(4);
     let model = print(&sound(EVERY_CONSTRUCT));
     let tokens = fuzz::tokens(&model);
@@ -308,10 +307,10 @@ fn one_mistake_gives_few_messages() {
     );
 }
 
-/// The bounds protect functions that walk the tree: what they let pass must not overflow the stack
-/// of a test's thread.
+/// The limits protect functions that traverse the tree: a tree within the limits must not overflow
+/// the stack of a test's thread.
 #[test]
-fn the_tallest_trees_pass_the_front_end() {
+fn the_deepest_trees_pass_the_front_end() {
     let operators = format!("x{}", " + x".repeat(MAX_OPERATORS - 1));
     let right = format!("{}x{}", "x + (".repeat(MAX_NESTING - 4), ")".repeat(MAX_NESTING - 4));
     let signs = format!("{}x", "- ".repeat(MAX_NESTING - 4));
@@ -337,7 +336,7 @@ fn the_tallest_trees_pass_the_front_end() {
     ));
     for model in models {
         let source = Source::new("test.pre", &*model);
-        // The machine has bounds of its own, and says so.
+        // The machine has its own limits, and says so.
         if let Err(diagnostics) = preempt_lang::load(&source, &[]) {
             let rendered = render(&source, &diagnostics, Style::Plain);
             assert!(diagnostics.iter().all(|d| d.message.contains("too complex")), "{rendered}");

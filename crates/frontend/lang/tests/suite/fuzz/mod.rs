@@ -1,4 +1,4 @@
-//! Random texts from a fixed seed, so that a failure is the same everywhere.
+//! Random texts from a fixed seed, so that failures are reproducible.
 
 use preempt_lang::syntax::lex;
 use preempt_lang::syntax::{PUNCTS, RESERVED};
@@ -146,6 +146,6 @@ pub fn edited(tokens: &[&str], edits: usize, random: &mut Random) -> String {
             _ => tokens.swap(at, at + 1),
         }
     }
-    // Blanks, or deleting one token would join its neighbours to another.
+    // Separated by blanks; otherwise deleting a token could join its neighbours.
     tokens.join(" ")
 }
