@@ -1,5 +1,4 @@
-//! Charts: what is drawn is what was given, nothing hides it, and the text is XML whatever the
-//! names are.
+//! Charts draw the given data, nothing hides it, and the text is valid XML for all names.
 
 use preempt_report::plot::{Axis, Chart, Look, Series};
 
@@ -14,9 +13,9 @@ fn chart() -> Chart {
         .note("A note below")
 }
 
-/// The names and attributes of the elements that are open at the end of each tag, as an XML reader
-/// would see them: panics if tags do not match, an attribute is not quoted, or an entity is not
-/// one.
+/// The names and attributes of the elements that are open at the end of each tag, as an XML parser
+/// would see them. Panics if tags do not match, an attribute is not quoted, or an entity is
+/// invalid.
 fn elements(svg: &str) -> Vec<(String, Vec<(String, String)>)> {
     let mut open = Vec::new();
     let mut all = Vec::new();
@@ -58,7 +57,7 @@ fn check_text(text: &str) {
     }
 }
 
-/// The path of a series' line, as places.
+/// The points of a series' line.
 fn line(svg: &str, name: &str) -> Vec<(f64, f64)> {
     let after = svg.split_once(&format!("<title>{name}</title>")).expect("the series is there").1;
     let path = after
@@ -76,7 +75,7 @@ fn line(svg: &str, name: &str) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn what_is_drawn_is_what_was_given() {
+fn charts_draw_the_given_data() {
     let svg = chart().to_svg();
     let icb = line(&svg, "icb");
     assert_eq!(icb.len(), 6);
@@ -92,7 +91,7 @@ fn what_is_drawn_is_what_was_given() {
 }
 
 #[test]
-fn the_text_is_xml_whatever_it_says() {
+fn the_text_is_valid_xml_for_all_names() {
     let nasty = "a<b>&\"c'\u{0}\u{1b}[31m]]>--";
     let mut chart = chart().note(nasty).with(Series::new(nasty, Look::Line, [(1.0, 1.0)]));
     chart.title = nasty.to_owned();
@@ -114,7 +113,7 @@ fn the_text_is_xml_whatever_it_says() {
 
 #[test]
 fn the_legend_hides_nothing() {
-    // A line through every corner: the legend stands beside the picture, which gets narrower.
+    // A line through every corner: the legend is placed beside the picture, which gets narrower.
     let everywhere = [(0.0, 92.0), (1.0, 92.0), (1.0, 8.0), (0.0, 8.0)];
     let round = Chart::new("", Axis::linear("x"), Axis::percent("y")).with(Series::new(
         "a",
@@ -144,7 +143,7 @@ fn the_legend_hides_nothing() {
 }
 
 #[test]
-fn strange_data_are_drawn_as_far_as_they_go() {
+fn unusual_data_are_drawn_where_possible() {
     let strange = [(f64::NAN, 1.0), (1.0, f64::INFINITY), (0.0, 5.0), (10.0, 0.0), (10.0, 7.0)];
     let svg = Chart::new("", Axis::log("x"), Axis::log("y"))
         .with(Series::new("a", Look::Curve, strange))

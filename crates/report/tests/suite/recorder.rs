@@ -190,7 +190,7 @@ fn one_pass_records_everything_that_reports_show() {
 }
 
 #[test]
-fn an_execution_that_is_stopped_says_where_its_threads_are() {
+fn a_stopped_execution_shows_where_its_threads_are() {
     let (Replayed { trace, failures, .. }, _) = replayed(&[5]);
     assert_eq!(failures, []);
     let next: Vec<_> =

@@ -1,4 +1,4 @@
-//! Both forms of a schedule are read back exactly, and damage is noticed.
+//! Both forms of a schedule are read back exactly, and damage is detected.
 
 use preempt_report::schedule::{Ending, ScheduleFile, describe};
 use preempt_report::token;
@@ -29,7 +29,7 @@ fn schedules() -> impl Strategy<Value = Schedule> {
     })
 }
 
-/// Half of the schedules, decided by their lengths.
+/// True for half of the schedules, by their lengths.
 fn runs_end_in_a_cycle(steps: &[Choice]) -> bool {
     steps.len() % 2 == 1
 }
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn the_text_is_what_the_book_shows() {
+fn the_text_is_that_of_the_guide() {
     let thread = ThreadId::new;
     let step = |slot, alternative| Choice { thread: thread(slot), alternative };
     let recorded = ScheduleFile {
@@ -144,7 +144,7 @@ fn a_cycle_has_a_line_of_its_own_and_a_mark_in_the_token() {
 
 /// Tokens that were printed before schedules had cycles.
 #[test]
-fn tokens_without_a_cycle_stay_what_they_were() {
+fn tokens_without_a_cycle_are_unchanged() {
     let step = |slot, alternative| Choice { thread: ThreadId::new(slot), alternative };
     let steps = vec![step(0, 0), step(0, 0), step(1, 0), step(1, 2), step(1, 0), step(0, 0)];
     let read = token::parse("p1-mrd01203102000pkc").expect("a token of the first version");
@@ -152,7 +152,7 @@ fn tokens_without_a_cycle_stay_what_they_were() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_are_reported_with_their_line() {
     for (text, line, why) in [
         ("", 1, "begins with the line"),
         ("0 a: 1", 1, "begins with the line"),
@@ -175,9 +175,9 @@ fn what_is_wrong_is_said_with_its_line() {
     }
 }
 
-/// An edit above a place moves it; the failure is still the same.
+/// An edit above a position moves it; the failure is still the same.
 #[test]
-fn a_description_names_no_places() {
+fn a_description_contains_no_positions() {
     let of = |kind, message: &str| describe(&Failure { kind, message: message.into(), site: None });
     let panic =
         "main panicked at src/a.rs:7: no\n  left: 1; then t1 panicked at src/b.rs:9: more: at once";

@@ -1,4 +1,4 @@
-//! Golden traces of traces that are made up, so that the layout is tested apart from the language.
+//! Golden texts of hand-made traces, so that the layout is tested independently of the language.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn lost_update() -> Trace {
 }
 
 #[test]
-fn threads_that_fit_stand_beside_each_other() {
+fn threads_that_fit_are_shown_side_by_side() {
     assert_trace(
         &lost_update(),
         80,
@@ -125,7 +125,7 @@ fn threads_that_do_not_fit_are_named() {
 }
 
 #[test]
-fn what_repeats_is_folded() {
+fn repeated_steps_are_folded() {
     let mut steps = vec![step(0, 3, "go = 1", &["go: 0 → 1"])];
     for _ in 0..1000 {
         steps.push(step(1, 8, "while busy", &["busy = true"]));
@@ -173,12 +173,12 @@ fn a_cycle_is_shown_once() {
 }
 
 #[test]
-fn a_deadlock_says_who_waits_for_what() {
+fn a_deadlock_shows_which_thread_waits_for_what() {
     let mut trace =
         trace(&["left", "right(1, 2)"], vec![step(0, 1, "a.lock()", &["a: free → held by left"])]);
     trace.failure = Some(Failure {
         kind: FailureKind::Deadlock,
-        message: "nobody can move".into(),
+        message: "no thread can move".into(),
         site: None,
     });
     trace.waiting = vec![
@@ -194,7 +194,7 @@ fn a_deadlock_says_who_waits_for_what() {
         "
     line  left
  1     1  a.lock()  // a: free → held by left
- ✗  deadlock: nobody can move
+ ✗  deadlock: no thread can move
     left        waits at line 2: b.lock()  // b = held by right(1, 2)
     right(1, 2) waits at line 12: e.wait()
 ",
@@ -216,7 +216,7 @@ fn a_long_trace_shows_its_beginning_and_its_end() {
 }
 
 #[test]
-fn no_width_is_too_narrow_and_no_text_too_strange() {
+fn any_width_and_any_text_can_be_shown() {
     let mut trace = lost_update();
     trace.names[0] = "a_very_long_name_of_a_thread".repeat(4);
     trace.steps[0].narration.source = format!("\x1b[2J{}", "é→ ".repeat(60));
@@ -239,7 +239,7 @@ fn without_colours(text: &str) -> String {
 }
 
 #[test]
-fn an_execution_without_steps_has_an_end_too() {
+fn an_execution_without_steps_can_be_shown() {
     let mut trace = trace(&["a"], Vec::new());
     assert_eq!(trace.to_text(&Layout::default()), "");
     trace.failure = Some(Failure {
@@ -250,9 +250,10 @@ fn an_execution_without_steps_has_an_end_too() {
     assert_eq!(trace.to_text(&Layout::default()), " ✗  invariant violated: x\n");
 }
 
-/// What a reader asks after a failure: where does the value come from, and what do the others do?
+/// A reader's questions after a failure: where does the value come from, and where are the other
+/// threads?
 #[test]
-fn below_the_failure_stands_what_led_to_it() {
+fn the_failure_is_followed_by_its_origins() {
     let mut trace = lost_update();
     let site = Site { file: Arc::from("a.pre"), line: 8, column: 1 };
     let message =
@@ -324,7 +325,7 @@ fn files_are_named_where_the_reader_cannot_know_them() {
 
 /// An execution that was not followed to its end.
 #[test]
-fn where_it_stands_is_told_thread_by_thread() {
+fn an_unfinished_execution_shows_the_position_of_each_thread() {
     let mut trace = lost_update();
     let at = |slot, line, source, effects: &[&str]| ThreadPosition {
         thread: ThreadId::new(slot),
