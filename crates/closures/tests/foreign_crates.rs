@@ -1,6 +1,6 @@
 //! Checks that use the threads, locks and channels of other crates: each fails in the same way in
-//! every run, names the place, and says what to do. The other tests of this kind imitate such crates;
-//! these use the crates themselves.
+//! every run, with the position and advice. The other tests of this kind imitate such crates; these
+//! use the crates themselves.
 //!
 //! A binary of its own, because the pool of rayon belongs to the process.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -11,7 +11,8 @@ use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::{Check, thread};
 
-/// A check of `body` is refused, with all of these words and a place in this file.
+/// Checks that `body` is refused with a message that contains all `words` and a position in this
+/// file.
 #[track_caller]
 fn refused(body: impl Fn() + Sync, words: &[&str]) {
     let why = match Check::new().try_run(body) {
@@ -48,7 +49,7 @@ fn sum(n: usize) -> usize {
 
 #[test]
 fn rayon() {
-    // Whether this check starts the pool, or another test has: the source decides.
+    // The source decides, whether this check or another test has started the pool.
     refused(
         || {
             rayon::join(|| 1, || 2);
@@ -68,7 +69,7 @@ fn rayon() {
         },
         &["rayon"],
     );
-    // The pool is there by now. If the work is handed to it elsewhere, nothing shows that.
+    // The pool exists by now. If code elsewhere gives work to it, nothing shows that.
     let outcome = Check::new().allow_uncontrolled().run(|| assert_eq!(sum(1), 5));
     assert!(outcome.findings.is_empty() && outcome.complete, "{}", outcome.guarantee());
 }
@@ -87,7 +88,7 @@ fn tokio_threads() {
         assert_eq!(runtime.block_on(task), Some(1));
     };
     refused(blocking, &["main starts a thread", "of tokio"]);
-    // A runtime of one thread is part of that thread.
+    // A single-threaded runtime is part of its thread.
     let outcome = Check::new().run(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         assert_eq!(runtime.block_on(async { tokio::spawn(async { 1 }).await.ok() }), Some(1));
@@ -150,7 +151,7 @@ fn a_channel_of_tokio_that_blocks() {
     refused(body, &["main blocks at ", "of tokio"]);
 }
 
-/// Nothing blocks, and nothing that is controlled is shared: the source tells.
+/// Nothing blocks and no controlled object is shared; the source of the test shows the reason.
 #[test]
 fn locks_and_channels_that_are_all_the_threads_share() {
     let lock = || {

@@ -165,18 +165,18 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
                 refused.entry(words.to_owned()).or_default().push(seed);
             }
             Verdict::Disagree(disagreement) => {
-                let sort = sort(&disagreement);
-                let seeds = disagree.entry(sort.clone()).or_default();
+                let cause = cause(&disagreement);
+                let seeds = disagree.entry(cause.clone()).or_default();
                 seeds.push(seed);
                 if seeds.len() <= SHOWN {
-                    report(seed, &text, &sort, selection);
+                    report(seed, &text, &cause, selection);
                 }
             }
         }
     }
-    for (sort, seeds) in &disagree {
+    for (cause, seeds) in &disagree {
         println!(
-            "{} disagree about {sort}, first seeds {:?}",
+            "{} disagree about {cause}, first seeds {:?}",
             seeds.len(),
             &seeds[..seeds.len().min(5)]
         );
@@ -207,14 +207,13 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
 }
 
 /// A key that groups disagreements which probably have the same cause.
-fn sort(disagreement: &Disagreement) -> String {
+fn cause(disagreement: &Disagreement) -> String {
     let found = if disagreement.what == "panic" { disagreement.found.as_str() } else { "" };
     format!("{} {}: {found}", disagreement.search, disagreement.what)
 }
 
 fn report(seed: u64, text: &str, wanted: &str, selection: Selection) {
-    let same =
-        |text: &str| matches!(compare(text, selection), Verdict::Disagree(d) if sort(&d) == wanted);
+    let same = |text: &str| matches!(compare(text, selection), Verdict::Disagree(d) if cause(&d) == wanted);
     let small = shrink(text, same);
     if let Verdict::Disagree(disagreement) = compare(&small, selection) {
         println!("seed {seed}: {disagreement}\n{small}");

@@ -1,8 +1,8 @@
 //! Checkpoints whose contents were changed, with a checksum that fits the change. Every search
 //! refuses them, or runs on without a panic, a hang or a false finding.
 //!
-//! A changed count, or a state that is missing in a table, cannot be detected. What a search does
-//! with these must be as safe as what it does without.
+//! A changed count, or a state that is missing in a table, cannot be detected. A search that
+//! resumes from such a checkpoint must be as safe as any other.
 
 use std::collections::BTreeSet;
 use std::io::{self, Cursor, Write};
@@ -41,7 +41,7 @@ const BLOCK: usize = 1 << 16;
 /// The last name in the header of a checkpoint.
 const LAST_OF_HEADER: &[u8] = b"the limit of depth";
 
-/// Keeps checkpoints in memory, one after every few questions.
+/// Keeps checkpoints in memory, one after every few polls.
 #[derive(Default)]
 struct Tape {
     asked: AtomicU64,
@@ -64,10 +64,10 @@ impl Keeper for Tape {
     }
 }
 
-/// Interrupts a search that asks too often: what was changed may be its end.
-struct Patience(AtomicU64);
+/// Interrupts a search after many polls: the change may prevent its end.
+struct PollLimit(AtomicU64);
 
-impl Observer for Patience {
+impl Observer for PollLimit {
     fn progress(&self, _: &Progress) {}
 
     fn wants_estimates(&self) -> bool {
@@ -151,9 +151,9 @@ impl Ends {
             return Ok(());
         };
         let search = plan.build().expect("a plan that makes sense");
-        let (tape, patience) = (Tape::default(), Patience(AtomicU64::new(0)));
+        let (tape, limit) = (Tape::default(), PollLimit(AtomicU64::new(0)));
         let checkpoints = Checkpoints::of(PROGRAM, &tape).resume(saved);
-        let run = || search.run_with(machine.clone(), &patience, checkpoints);
+        let run = || search.run_with(machine.clone(), &limit, checkpoints);
         match catch_unwind(AssertUnwindSafe(run)) {
             Err(_) => return Err("panics".to_owned()),
             Ok(Err(refusal)) => {
@@ -197,7 +197,7 @@ fn suitable(machine: &Machine) -> Vec<Plan> {
     plans().into_iter().filter(suits).map(limited).collect()
 }
 
-/// The checkpoints of a search that runs through.
+/// The checkpoints of a search that runs to its end.
 fn checkpoints(plan: &Plan, machine: &Machine) -> Vec<Vec<u8>> {
     let tape = Tape::default();
     let search = plan.build().expect("a plan that makes sense");

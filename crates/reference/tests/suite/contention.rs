@@ -1,5 +1,5 @@
 //! Small programs in which threads compete for one object, for every kind of object, compared with
-//! all plans. Random programs seldom have three threads that want the same lock, and each of them
+//! all plans. Random programs rarely have three threads that compete for a lock, and each of them
 //! is compared with few plans.
 
 use preempt_reference::compare::{Compared, Selection, Verdict, compare};

@@ -1,5 +1,5 @@
 //! Hand-written programs of the kinds on which searches were wrong before: constant conditions,
-//! steps whose alternatives touch different locations, waits on plain variables, threads that fail
+//! steps whose alternatives access different locations, waits on plain variables, threads that fail
 //! early, and merged steps that may block.
 //!
 //! Every program is compared with the reference under every plan, at all points and at points of
@@ -58,7 +58,7 @@ const PROGRAMS: &[(&str, &str)] = &[
         "enum E { A, B } const C: E = B; var x = 0;
          thread t { match C { A => { x = 1; } B => { x = 2; } } } thread u { assert x != 2, \"B\"; }",
     ),
-    // Alternatives of one step that touch different locations.
+    // Alternatives of one step that access different locations.
     (
         "a choice in `atomic` between a lock and a variable",
         "mutex m; var x = 0;
