@@ -38,7 +38,7 @@ fn each_test_is_explored_and_a_lost_wakeup_is_found() {
     }
     assert_eq!(row(&report, "tests::a_closed_gate_is_seen")[1..5], ["1", "1", "no", "threads"]);
     assert!(report.contains("no thread can move: test and t1 wait forever"), "{report}");
-    // What the standard library does is folded into the statements that call it.
+    // Operations of the standard library are folded into the statements that call it.
     let steps = report.lines().skip_while(|line| !line.contains("  line  ")).skip(1);
     let steps = steps.take_while(|line| !line.contains('✗')).count();
     assert!(steps <= 20, "{report}");
@@ -81,7 +81,7 @@ fn a_program_is_explored_with_its_arguments() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_advice() {
+fn unsupported_uses_are_refused_with_advice() {
     for (words, expected) in [
         ("test -- --nocapture", "leave it out"),
         ("test --manifest-path nowhere/Cargo.toml", "see above"),

@@ -1,4 +1,4 @@
-//! What cannot be said in a transcript: files that are written, JSON that is read, signals.
+//! Tests that do not fit into a transcript: files that are written, JSON that is parsed, signals.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn a_schedule_file_brings_its_settings() {
 }
 
 #[test]
-fn json_has_what_the_design_says() {
+fn json_has_the_documented_fields() {
     let (code, value) = json(&["check", &model("lost-update.pre"), "--json", "--keep-going"]);
     assert_eq!(
         (code, &value["verdict"], &value["complete"]),
@@ -92,7 +92,7 @@ fn json_has_what_the_design_says() {
 
 /// The output is not a terminal, so there are colours only if they are forced.
 #[test]
-fn colours_are_used_if_they_are_wanted() {
+fn colours_are_used_on_request() {
     let file = model("abba.pre");
     let coloured = |options: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_preempt"));
@@ -114,7 +114,7 @@ fn colours_are_used_if_they_are_wanted() {
 }
 
 #[test]
-fn every_store_and_every_number_of_workers_sees_the_same() {
+fn every_store_and_every_number_of_workers_has_the_same_result() {
     let file = model("ok.pre");
     let counts = |options: &[&str]| {
         let (code, value) =
@@ -152,10 +152,9 @@ fn limits_end_in_an_incomplete_search() {
     }
 }
 
-/// The simplest executions are searched first, and take of the same time: where that is over, so is
-/// the check.
+/// The search of simple executions and the main search share the time limit.
 #[test]
-fn a_limit_of_time_is_for_all_searches_together() {
+fn the_time_limit_covers_all_searches_together() {
     let (_, value) =
         json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=12", "--time", "0.0000001"]);
     assert_eq!(value["strategy"]["order"], "icb", "{value}");
@@ -163,7 +162,7 @@ fn a_limit_of_time_is_for_all_searches_together() {
 
 #[test]
 fn the_time_is_that_of_all_searches_together() {
-    // With eight threads the quick search takes ten times as long as loading and the search proper
+    // With eight threads the first search takes ten times as long as loading and the main search
     // together.
     let (code, value) = json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=8"]);
     let (all, scouting) = (value["seconds"].as_f64(), value["scouted"]["seconds"].as_f64());
@@ -229,8 +228,7 @@ fn a_finding_is_replayed_where_the_next_step_needs_larger_states() {
 
 #[test]
 fn a_finding_with_more_records_than_states_can_name_is_reported() {
-    // Live records, and ones that are gone, which keep their names in a trace as long as there is
-    // room.
+    // Live records, and freed ones, which keep their names in a trace as long as there is space.
     let models = [
         ("live", "loop { all_of_them = new Node { next: all_of_them }; }", "more than 1000 live"),
         ("gone", "for i in 0..1100 { all_of_them = new Node { }; } assert false;", "assertion"),
@@ -253,7 +251,7 @@ fn a_finding_with_more_records_than_states_can_name_is_reported() {
 }
 
 #[test]
-fn executions_that_were_cut_leave_a_check_incomplete() {
+fn truncated_executions_make_a_check_incomplete() {
     let file = temporary("deeper.pre");
     std::fs::write(&file, "var x = 0;\nthread t { x = 1; assert x == 0; }\n")
         .expect("the folder is there");
@@ -341,7 +339,7 @@ fn a_failure_of_init_is_one_state_and_no_transition() {
 }
 
 #[test]
-fn what_no_execution_reaches_is_part_of_every_report() {
+fn unreached_code_is_part_of_every_report() {
     let (file, out) =
         (temporary("unreached.pre").display().to_string(), temporary("unreached.html"));
     let program = "const RETRY = false;
@@ -373,10 +371,10 @@ thread t {
     assert_eq!((code, cut.get("unreached")), (3, None), "nothing is said of an incomplete search");
 }
 
-/// What one worker searches again after several is part of the report, unless `--first` makes it
-/// needless.
+/// If one worker searches again after several, the report says so, unless `--first` makes that
+/// unnecessary.
 #[test]
-fn a_search_that_is_done_again_says_so() {
+fn a_repeated_search_is_reported() {
     let file = model("lost-update.pre");
     let check = ["check", &file, "--order", "executions", "--jobs", "2"];
     let report = text(&preempt(&check).stdout);
@@ -393,8 +391,7 @@ fn a_search_that_is_done_again_says_so() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
 }
 
-/// Every command with its output on a device that is full: what is lost is an error, whatever the
-/// command has to say.
+/// Every command with its output on a full device: lost output is an error for every command.
 #[test]
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_an_error() {
@@ -464,7 +461,7 @@ fn output_that_cannot_be_written_is_an_error() {
 
 #[test]
 #[cfg(unix)]
-fn files_that_are_no_text_are_refused() {
+fn files_that_are_not_text_are_refused() {
     let path = temporary("latin1.pre");
     std::fs::write(&path, b"// caf\xe9\n").expect("the folder for temporary files can be written");
     let output = preempt(&["check", &path.display().to_string()]);

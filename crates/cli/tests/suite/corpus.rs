@@ -15,7 +15,7 @@ fn preempt(args: &[String]) -> Output {
         .expect("the binary was built for this test")
 }
 
-/// A model with constants, and what is asked of it.
+/// A model with its constants and the options of the check.
 struct Case {
     file: String,
     settings: Vec<String>,
@@ -49,7 +49,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Finds something as `options` say, and replays it twice.
+/// Runs a check with `options` and replays its finding twice.
 fn replays(case: &Case, options: &[&str], number: usize) -> bool {
     let saved = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("corpus-{number}.schedule"))

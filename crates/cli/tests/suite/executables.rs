@@ -1,4 +1,4 @@
-//! `preempt run` and `preempt replay` with executables, from the command line on.
+//! `preempt run` and `preempt replay` with executables, started from the command line.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -146,7 +146,7 @@ fn different_output_is_reported_with_both_outputs_and_can_be_replayed() {
 }
 
 #[test]
-fn what_makes_no_sense_for_an_executable_is_refused() {
+fn options_that_do_not_apply_to_executables_are_refused() {
     for (args, words) in [
         (&["run", "--", "no-such-program-anywhere"][..], "no executable"),
         (&["run", "--checkpoint-every", "5", "--", "true"], "needs --checkpoint"),
@@ -166,7 +166,7 @@ fn what_makes_no_sense_for_an_executable_is_refused() {
     }
 }
 
-/// The words of a line without what differs from machine to machine: versions, and what follows.
+/// The words of a line up to the parts that depend on the machine, such as versions.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 fn without_versions(line: &str) -> String {
     let words = line.split_whitespace().map(|word| match word.contains(|c: char| c.is_numeric()) {
@@ -179,7 +179,7 @@ fn without_versions(line: &str) -> String {
 
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-fn the_doctor_tries_what_executables_need() {
+fn the_doctor_tries_everything_that_executables_need() {
     let (code, report, why) = preempt(&["doctor"]);
     assert_eq!(code, Some(0), "{report}{why}");
     let lines: Vec<String> = report.lines().map(without_versions).collect();
@@ -192,7 +192,8 @@ fn the_doctor_tries_what_executables_need() {
     assert_eq!(row("control"), "ok control a program was run by the fork server");
     assert_eq!(row("traps"), "ok traps futex system calls made without libc are controlled");
     assert!(row("cargo").starts_with("ok cargo cargo N"), "{report}");
-    // The tests of this file need both, and so does the instrumentation of what they build.
+    // The tests of this file need both, and so does the instrumentation of the programs that they
+    // build.
     for compiler in ["rustc", "gcc"] {
         assert!(row(compiler).starts_with(&format!("ok {compiler} ")), "{report}");
         assert!(row(compiler).ends_with("atomic operations are visible"), "{report}");

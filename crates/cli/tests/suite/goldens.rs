@@ -1,13 +1,13 @@
 //! Every kind of finding as text and as JSON, compared with the files in `tests/golden`.
 //!
 //! `BLESS=1 cargo test -p preempt-cli goldens` rewrites them: read the diff. Times and memory are
-//! masked. Every object is also held against the published schema.
+//! masked. Every object is also validated against the published schema.
 
 use crate::schema;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A name, and what is run.
+/// A name, and the arguments of the command.
 const FINDINGS: [(&str, &[&str]); 18] = [
     ("assertion", &["lost-update.pre"]),
     ("assertion-random", &["lost-update.pre", "--order", "random", "--seed", "1"]),
@@ -33,11 +33,11 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// What the command prints, and how it ends.
+/// The output of the command, and its exit code.
 fn run(args: &[&str], format: &[&str]) -> (String, Option<i32>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_preempt"));
     command.arg("check").args(args).args(format).current_dir(tests().join("models"));
-    // A machine that is busy must not end the look for simpler schedules.
+    // On a busy machine, the time limit must not end the search for simpler schedules.
     if !args.contains(&"--no-shrink") {
         command.args(["--shrink", "600"]);
     }
@@ -46,7 +46,7 @@ fn run(args: &[&str], format: &[&str]) -> (String, Option<i32>) {
     (String::from_utf8(output.stdout).expect("output is UTF-8"), output.status.code())
 }
 
-/// Without what differs from run to run.
+/// Masks everything that differs from run to run.
 fn masked(text: &str) -> String {
     let mask = |line: &str| {
         let measured = ["  \"seconds\": ", "  \"peak_memory\": ", "  \"store_bytes\": "];
@@ -74,7 +74,7 @@ fn golden(name: &str, now: &str, differences: &mut Vec<String>) {
     }
 }
 
-/// The number of preemptions of every finding is that of the preemptions which its steps show.
+/// Checks that every finding has as many preemptions as its steps show.
 fn preemptions_are_those_of_the_steps(name: &str, report: &serde_json::Value) {
     for finding in report["findings"].as_array().expect("a list") {
         let steps = finding["steps"].as_array().expect("a list");
@@ -84,7 +84,7 @@ fn preemptions_are_those_of_the_steps(name: &str, report: &serde_json::Value) {
 }
 
 #[test]
-fn findings_are_told_as_they_were() {
+fn findings_match_the_golden_files() {
     let mut differences = Vec::new();
     for (name, args) in FINDINGS {
         let (text, code) = run(args, &[]);
@@ -127,7 +127,7 @@ fn findings_of_rust_tests_fit_the_schema() {
 
 /// Output without a finding fits the schema too.
 #[test]
-fn every_end_fits_the_schema() {
+fn every_outcome_fits_the_schema() {
     let cases: [(&[&str], i32); 8] = [
         (&["ok.pre"], 0),
         (&["ok.pre", "--bound", "1"], 0),

@@ -1,15 +1,15 @@
-//! A limit on memory is one on the whole process: whatever the search, the store and the number of
-//! workers, the peak is at most a fifth above `--memory`.
+//! `--memory` limits the whole process: for every search, store and number of workers, the peak is
+//! at most a fifth above the limit.
 //!
-//! The peak is the kernel's own figure, which the report ends with. How far a search comes within
-//! the limit is left open; that those which fill memory do stop at the limit is not.
+//! The peak is the kernel's figure, with which the report ends. The tests do not check how far a
+//! search gets within the limit, only that searches which fill memory stop at it.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What fills memory in this model, in a moment or two.
+/// Searches that fill memory on this model within seconds.
 const GREEDY: [&str; 27] = [
     "",
     "--jobs 2",
@@ -40,7 +40,7 @@ const GREEDY: [&str; 27] = [
     "--reduce transactions --no-deadlock",
 ];
 
-/// What keeps little, so that it has to be stopped in another way.
+/// Searches that use little memory, so they have to be stopped in another way.
 const MODEST: [&str; 13] = [
     "--order bfs --store sorted --states 500000",
     "--order bfs --store sorted --states 500000 --jobs 2",
@@ -57,11 +57,11 @@ const MODEST: [&str; 13] = [
     "--order bfs --store bitstate --bitstate-size 2M --states 100000",
 ];
 
-/// What fills memory so slowly that only a small limit is reached in a moment or two, after some
-/// ten thousand executions.
+/// A search that fills memory so slowly that only a small limit is reached within seconds, after
+/// some ten thousand executions.
 const SLOW: [&str; 2] = ["--reduce dpor", "--reduce dpor-optimal"];
 
-/// The same with more memory: tables whose parts are huge pages, and vectors that are mapped.
+/// Searches with more memory: tables in huge pages, and vectors that are mapped.
 const LARGER: [&str; 6] = [
     "--order bfs --store tree --jobs 2",
     "--order bfs --jobs 2",
@@ -88,7 +88,7 @@ fn every_search_stays_within_a_fifth_of_its_limit() {
 }
 
 #[test]
-fn a_search_continues_in_files_where_memory_ends() {
+fn a_search_continues_in_files_when_memory_is_full() {
     let directory = env!("CARGO_TARGET_TMPDIR");
     for jobs in [1, 2] {
         let with = |spill: &str| {
@@ -107,7 +107,7 @@ fn a_search_continues_in_files_where_memory_ends() {
 }
 
 #[test]
-fn what_cannot_spill_is_refused() {
+fn searches_that_cannot_spill_are_refused() {
     let refused = |args: &str| {
         let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/bluetooth/fixed.pre");
         let output = Command::new(env!("CARGO_BIN_EXE_preempt"))

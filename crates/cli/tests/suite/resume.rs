@@ -14,7 +14,7 @@ fn model(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name).display().to_string()
 }
 
-/// A file that is not there.
+/// The path of a file that does not exist.
 fn temporary(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// The JSON that was printed, without what depends on the machine and its load, and without what a
+/// The printed JSON without the fields that depend on the machine and its load, or that a
 /// checkpoint does not keep.
 fn numbers(stdout: &[u8]) -> Value {
     let mut value: Value = serde_json::from_slice(stdout).expect("--json prints JSON");
@@ -50,7 +50,7 @@ fn killed(name: &str, file: &str, options: &[&str]) {
     killed_command(name, &[&["check", &file, "--json"], options].concat(), &[]);
 }
 
-/// The same for any search: a command, and what follows its options.
+/// Like [`killed`], for any search: a command, and the arguments after its options.
 fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
     let checkpoint = temporary(&format!("{name}.checkpoint")).display().to_string();
     let through = preempt(&[command, subject].concat());
@@ -144,7 +144,7 @@ fn killed_in_a_reduction() {
     killed("dpor", "counters.pre", &options);
 }
 
-/// An executable, whose threads and objects have to keep their names.
+/// The threads and objects of an executable have to keep their names.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 fn killed_in_an_executable() {
@@ -168,16 +168,16 @@ fn killed_in_an_executable() {
     assert_eq!(again.status.code(), Some(1), "{}", text(&again.stderr));
 }
 
-/// The default: a scout first, and then all states.
+/// The default: first a search of simple executions, then one over all states.
 #[test]
-fn killed_while_it_scouts_or_later() {
+fn killed_in_the_first_or_the_second_search() {
     killed("default", "ok.pre", &["--set", "THREADS=11"]);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_interrupt_writes_a_checkpoint_and_says_how_to_go_on() {
-    // By default it may come while the simplest executions are scouted, or later.
+fn an_interrupt_writes_a_checkpoint_and_says_how_to_resume() {
+    // By default the interrupt may come during the first search, of simple executions, or later.
     for order in ["bfs", "icb", "auto"] {
         interrupt(order);
     }
@@ -248,7 +248,7 @@ fn refused(checkpoint: &Path, options: &[&str]) -> String {
 }
 
 #[test]
-fn a_checkpoint_of_something_else_is_refused() {
+fn a_checkpoint_of_another_search_is_refused() {
     let (file, checkpoint) = (temporary("changed.pre"), temporary("refused.checkpoint"));
     let source = fs::read_to_string(model("counters.pre")).expect("a model");
     fs::write(&file, &source).expect("the folder for temporary files can be written");

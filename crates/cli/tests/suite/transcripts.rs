@@ -1,6 +1,6 @@
-//! What the commands print, as transcripts in `tests/cmd`.
-//! `TRYCMD=overwrite cargo test -p preempt-cli transcripts` rewrites them; what differs from run to
-//! run (times, memory) is written as `[..]` afterwards.
+//! The output of the commands, as transcripts in `tests/cmd`. `TRYCMD=overwrite cargo test -p
+//! preempt-cli transcripts` rewrites them; parts that differ from run to run (times, memory) must
+//! then be replaced by `[..]`.
 
 #[test]
 fn transcripts() {

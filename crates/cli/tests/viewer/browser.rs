@@ -1,9 +1,8 @@
 //! A real browser, driven over the WebDriver protocol: HTTP with JSON to a `chromedriver` on this
 //! machine.
 //!
-//! What is expected of a page is waited for with a deadline that only a page that never gets there
-//! reaches, so that a slow machine fails no test. The browser ends with the value that stands for
-//! it, whatever happens to the test.
+//! Tests wait for the expected state of a page with a generous deadline, so that a slow machine
+//! fails no test. The browser is ended when its value is dropped, even if the test fails.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long a page may take to get where it should.
+/// How long a page may take to reach the expected state.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a request may take; the first one starts the browser.
 const ANSWER: Duration = Duration::from_secs(180);
@@ -47,7 +46,7 @@ pub mod key {
     pub const DOWN: &str = "\u{e015}";
 }
 
-/// The process that drives, with the folder that the browser keeps its things in.
+/// The driver process, and the profile folder of the browser.
 struct Driver {
     process: Child,
     port: u16,
@@ -60,7 +59,7 @@ pub struct Browser {
     session: String,
 }
 
-/// Whether there is a browser on this machine, and what drives it.
+/// Whether this machine has a browser and its driver.
 pub fn is_installed() -> bool {
     let version =
         |program: &str| Command::new(program).arg("--version").stderr(Stdio::null()).output();
@@ -155,7 +154,7 @@ impl Drop for Driver {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        // A browser outlives its driver; ours is known by its folder.
+        // A browser outlives its driver. Ours is identified by its folder.
         let profile = self.profile.display().to_string();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -198,13 +197,13 @@ impl Browser {
         self.post("url", &json!({"url": format!("file://{path}{place}")}));
     }
 
-    /// What a script returns in the page.
+    /// The result of a script in the page.
     pub fn run(&self, script: &str) -> Value {
         self.post("execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Waits until a script returns what is expected. One that fails meanwhile has looked for
-    /// something that is not there yet.
+    /// Waits until a script returns the expected value. A script may fail meanwhile, because
+    /// elements that it uses do not exist yet.
     #[track_caller]
     pub fn expect(&self, script: &str, expected: &Value) {
         let deadline = Instant::now() + TIMEOUT;
@@ -233,7 +232,7 @@ impl Browser {
         );
     }
 
-    /// Moves the pointer to the middle of an element, and clicks if that is wanted.
+    /// Moves the pointer to the middle of an element, and clicks if requested.
     pub fn point(&self, selector: &str, click: Click) {
         self.expect(
             &format!("return document.querySelector({}) !== null", json!(selector)),
@@ -257,7 +256,7 @@ impl Browser {
         );
     }
 
-    /// What the system wants: `light` or `dark`.
+    /// Sets the preferred colour scheme: `light` or `dark`.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let params = json!({"features": features});
@@ -282,8 +281,7 @@ impl Browser {
         base64(image.as_str().expect("an image is a text"))
     }
 
-    /// What pages have complained about since the last time: errors of scripts, connections that
-    /// were tried.
+    /// The messages of pages since the last call: errors of scripts and attempted connections.
     pub fn complaints(&self) -> Vec<Value> {
         let log = self.post("se/log", &json!({"type": "browser"}));
         log.as_array().cloned().unwrap_or_default()

@@ -1,8 +1,8 @@
 //! The pages that `--html` writes, in a real browser: `cargo test -p preempt-cli --test viewer`.
 //!
 //! Without a browser the tests say so and pass, unless `REQUIRE_BROWSER` is set;
-//! `scripts/install-test-tools` installs one. What a page should show is worked out here from its
-//! data, step by step, and not by its own scripts.
+//! `scripts/install-test-tools` installs one. The expected contents of a page are computed here
+//! from its data, step by step, and not by its own scripts.
 #![allow(clippy::unwrap_used)]
 
 mod browser;
@@ -38,7 +38,7 @@ fn main() {
         })
     };
     let conclusion = libtest_mimic::run(&arguments, tests::ALL.into_iter().map(trial).collect());
-    // Before the process ends, since that would leave it alone.
+    // Otherwise the browser would outlive the process.
     drop(shared.lock().unwrap_or_else(PoisonError::into_inner).take());
     conclusion.exit();
 }

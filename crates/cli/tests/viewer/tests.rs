@@ -1,4 +1,4 @@
-//! What is tested of the pages.
+//! The tests of the pages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::browser::{Browser, Click, key};
 
-/// What is done with a browser, and a sentence about it.
+/// A test with a browser, and a sentence that describes it.
 pub type Test = (&'static str, fn(&Browser));
 
 pub const ALL: [Test; 14] = [
@@ -27,7 +27,7 @@ pub const ALL: [Test; 14] = [
     ("a_narrow_window_is_filled_and_an_image_can_be_taken", narrow),
 ];
 
-/// What is seen of the present step.
+/// The visible parts of the current step.
 const SEEN: &str = "
     const text = (id) => document.getElementById(id).textContent;
     const values = {};
@@ -97,7 +97,7 @@ fn number(n: usize) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) }
 }
 
-/// What the page should show after `steps` steps.
+/// The expected contents of the page after `steps` steps.
 fn seen(execution: &Value, position: usize) -> Value {
     let step = position.checked_sub(1).map(|at| (at, &execution["steps"][at]));
     json!({
@@ -127,7 +127,7 @@ fn every_step(browser: &Browser) {
         browser.press(&[if position % 2 == 0 { "k" } else { key::UP }]);
         browser.expect(SEEN, &seen(execution, position));
     }
-    // The numbers themselves, so that not all that is compared comes from the data.
+    // Literal numbers, so that not all expected values come from the data.
     browser.press(&["n"]);
     browser.expect("return document.getElementById('position').textContent", &json!("2 / 8"));
     browser
@@ -404,7 +404,7 @@ fn several(browser: &Browser) {
         );
         browser.expect(SEEN, &seen(execution, steps(execution)));
     }
-    // From one to the other and back before anything of them is drawn.
+    // Switches to the other finding and back before anything is drawn.
     browser.run(
         "const choice = document.getElementById('execution');
         for (const at of [0, 1, 0]) {
@@ -415,7 +415,7 @@ fn several(browser: &Browser) {
     browser.expect(SEEN, &seen(&executions[0], steps(&executions[0])));
     let boxes = "return document.querySelectorAll('.box[data-step]').length";
     browser.expect(boxes, &json!(steps(&executions[0])));
-    // The assertion stands a line below the beginning of its step.
+    // The assertion is one line below the beginning of its step.
     let failed = "return [...document.querySelectorAll('.source-line.fails')].map((line) => line.dataset.line)";
     browser.open(&path, "#error=1");
     browser.expect(failed, &json!(["12"]));
@@ -458,7 +458,7 @@ fn closure(browser: &Browser) {
     browser.open(&path, "#step=0");
     for position in 0..=steps(execution) {
         let mut seen = seen(execution, position);
-        // The end of a thread has no place.
+        // The end of a thread has no position.
         if execution["steps"][position.wrapping_sub(1)]["line"].is_null() {
             seen["line"] = Value::Null;
         }
@@ -480,7 +480,7 @@ fn narrow(browser: &Browser) {
             "const page = document.documentElement; return page.scrollWidth <= page.clientWidth && page.clientWidth > 0",
             &json!(true),
         );
-        // The step that we are at is in view, however many lanes there are.
+        // The current step is in view, however many lanes there are.
         browser.press(&[key::HOME]);
         for step in 0..steps(&data["executions"][0]) {
             browser.press(&[key::DOWN]);

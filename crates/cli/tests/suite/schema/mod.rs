@@ -1,9 +1,9 @@
-//! Holds JSON against the published schema `docs/schema/check.schema.json`: the part of JSON Schema
-//! that it uses, and a panic at any other.
+//! Validates JSON against the published schema `docs/schema/check.schema.json`. Implements the part
+//! of JSON Schema that it uses, and panics at any other.
 
 use serde_json::Value;
 
-/// The value of a text that fits the schema, or what does not fit.
+/// The value of a text that fits the schema. `Err` says what does not fit.
 pub fn validate(text: &str) -> Result<Value, String> {
     let schema: Value =
         serde_json::from_str(include_str!("../../../../../docs/schema/check.schema.json"))
@@ -93,7 +93,7 @@ fn fits(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), Str
     Ok(())
 }
 
-/// Every field that is there is known, and fits.
+/// Checks that every field is known and fits.
 fn properties(value: &Value, known: &Value, root: &Value, at: &str) -> Result<(), String> {
     for (name, field) in value.as_object().into_iter().flatten() {
         let schema = known.get(name).ok_or_else(|| format!("{at}.{name} is not in the schema"))?;
