@@ -5,6 +5,7 @@
 
 pub mod agree;
 pub mod closures;
+pub mod cluster;
 pub mod corpus;
 pub mod crates;
 pub mod instructions;

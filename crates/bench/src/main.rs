@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{
-    agree, closures, corpus, crates, instructions, measure, native_speed, papers, peers, real,
-    record, robust, scale, spill, suites, workers,
+    agree, closures, cluster, corpus, crates, instructions, measure, native_speed, papers, peers,
+    real, record, robust, scale, spill, suites, workers,
 };
 
 #[derive(Parser)]
@@ -150,6 +150,15 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// Compare searches in several processes with one process
+    Cluster {
+        /// The binary `preempt`, built with the feature `cluster`
+        #[arg(long, value_name = "FILE")]
+        preempt: PathBuf,
+        /// Small sizes only
+        #[arg(long)]
+        quick: bool,
+    },
     /// Compare several workers with one, on the work-stealing queue
     Workers {
         /// The most workers
@@ -281,6 +290,9 @@ fn main() -> Result<ExitCode> {
         }
         Command::Spill { quick } => {
             spill::compare(if quick { Extent::Quick } else { Extent::Whole })?
+        }
+        Command::Cluster { preempt, quick } => {
+            cluster::compare(&preempt, if quick { Extent::Quick } else { Extent::Whole })?
         }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, way, test, repeat, cap } => {

@@ -8,6 +8,8 @@ use preempt_explore::{Limits, Plan, Points, Reduction, Setting, StoreKind, Subje
 
 use crate::Refused;
 use crate::checkpoint::CheckpointArgs;
+#[cfg(feature = "cluster")]
+use crate::cluster::{ClusterArgs, WorkerArgs};
 use crate::compare::Compare;
 use crate::flags::FlagsArgs;
 use crate::graph::GraphArgs;
@@ -64,6 +66,9 @@ pub enum Command {
     /// Print compiler flags that make atomic operations visible to `preempt run`, as in `gcc
     /// $(preempt flags gcc) program.c`
     Flags(FlagsArgs),
+    /// Take part in a search that another process begins with --cluster
+    #[cfg(feature = "cluster")]
+    Worker(WorkerArgs),
 }
 
 /// The model that a command works on.
@@ -107,6 +112,9 @@ pub struct Check {
     pub states: Option<u64>,
     #[command(flatten)]
     pub checkpoints: CheckpointArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
 }
 
 #[derive(Debug, Args)]

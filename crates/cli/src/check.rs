@@ -15,6 +15,8 @@ use preempt_report::{
 use crate::args::{Check, ModelArgs};
 use crate::checkpoint::Checkpointing;
 use crate::choice::choose;
+#[cfg(feature = "cluster")]
+use crate::cluster;
 use crate::progress::{Watcher, Wish};
 use crate::search::{Pick, needs};
 use crate::{Exit, Refused, input, output, page, screen};
@@ -35,7 +37,16 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     } else {
         (args.plan(None)?, None, None)
     };
+    #[cfg(feature = "cluster")]
+    let plan = args.cluster.shared(plan, args);
     let mut portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
+    #[cfg(feature = "cluster")]
+    if args.cluster.are_used() {
+        args.cluster.check(args, portfolio.main())?;
+        if args.cluster.process.is_some_and(|process| process > 0) {
+            return cluster::take_part(args, &plan);
+        }
+    }
     if args.spill.is_some() && !spills(&plan) {
         return Err(needs(Setting::Spill, vec![Term::Strategy("bfs")]));
     }
@@ -70,15 +81,34 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     } else {
         Wish::Progress
     });
-    let ran = portfolio.run(machine, |search, machine| match &mut checkpointing {
-        Some(checkpointing) => {
-            checkpointing.run(|checkpoints| search.run_with(machine, &watcher, checkpoints))
+    #[cfg(feature = "cluster")]
+    let session = match args.cluster.are_used() {
+        true => Some(cluster::Session::lead(args, portfolio.main())?),
+        false => None,
+    };
+    let ran = portfolio.run(machine, |search, machine| {
+        #[cfg(feature = "cluster")]
+        if let Some(session) = &session {
+            return Ok(session.run(search, machine, &watcher));
         }
-        None => Ok(search.run(machine, &watcher)),
+        match &mut checkpointing {
+            Some(checkpointing) => {
+                checkpointing.run(|checkpoints| search.run_with(machine, &watcher, checkpoints))
+            }
+            None => Ok(search.run(machine, &watcher)),
+        }
     })?;
     let PortfolioOutcome { mut outcome, model: machine, search, scouted } = ran;
     outcome.elapsed += loading;
     watcher.finish();
+    #[cfg(feature = "cluster")]
+    let is_alone = session.is_none();
+    #[cfg(not(feature = "cluster"))]
+    let is_alone = true;
+    #[cfg(feature = "cluster")]
+    if let Some(fault) = session.and_then(cluster::Session::finish) {
+        screen::complain(&format!("error: {fault}\n"));
+    }
     let traces = traces(&machine, &outcome);
     let checked = CheckReport {
         plan: search.plan(),
@@ -92,7 +122,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
             after: String::new(),
         },
         first: "--first",
-        unreached: Some(unreached(&machine, &outcome, resumed)),
+        // Each process knows only what it has reached itself.
+        unreached: is_alone.then(|| unreached(&machine, &outcome, resumed)),
     };
     let report = if args.search.json {
         format!("{}\n", checked.to_json())

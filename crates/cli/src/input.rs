@@ -44,6 +44,11 @@ pub fn load_within(
             path.display()
         )));
     }
+    load_text(path, text, settings)
+}
+
+/// Loads the model of a text, which is that of the file `path`.
+pub fn load_text(path: &Path, text: String, settings: &Settings) -> Result<Machine, Refused> {
     let source = Source::new(path.display().to_string(), text);
     let parsed = reader(path)?.parse(&source);
     constants_exist(&source, &*parsed, settings)?;

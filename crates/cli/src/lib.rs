@@ -10,6 +10,8 @@ mod cargo;
 mod check;
 mod checkpoint;
 mod choice;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod compare;
 mod doctor;
 mod flags;
@@ -105,6 +107,8 @@ pub fn preempt() -> ExitCode {
             Command::Strategies => strategies::run(),
             Command::Doctor => doctor::run(),
             Command::Flags(args) => flags::run(&args),
+            #[cfg(feature = "cluster")]
+            Command::Worker(args) => cluster::work(&args),
         },
     )
 }

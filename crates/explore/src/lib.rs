@@ -38,13 +38,15 @@ pub mod reduce;
 pub use driver::outcome::Outcome;
 pub use driver::search::Search;
 pub use driver::{graph, oracle, outcome, portfolio, replay, shrink};
-pub use engine::checkpoint::{Checkpoints, Keeper, Resumable, Saved, program_hash};
+pub use engine::checkpoint::{Checkpoints, Keeper, Resumable, Saved, described, program_hash};
 pub use engine::estimate::Estimate;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]
 pub use engine::mutants;
 pub use engine::observer::{Follower, Observer, Progress, Silent};
-pub use engine::{cursor, estimate, execution, memory, model, observer, pcg, points, race, waits};
+pub use engine::{
+    cursor, estimate, exchange, execution, memory, model, observer, pcg, points, race, waits,
+};
 pub use plan::coverage::{Coverage, Limit, Omission};
 pub use plan::growth::{Growth, Sampling};
 pub use plan::tally::{BoundCoverage, Tally};

@@ -27,5 +27,6 @@ pub fn limit(limit: Limit) -> &'static str {
         Limit::Interrupt => "interrupt",
         Limit::Round => "round",
         Limit::Size => "size",
+        Limit::Process => "process",
     }
 }

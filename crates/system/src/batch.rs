@@ -64,6 +64,21 @@ impl<const W: usize> Batch<W> {
         self.choices[number]
     }
 
+    /// Keeps only the successors for whose states `keep` returns true, in their order.
+    #[inline(always)]
+    pub fn retain(&mut self, mut keep: impl FnMut(&[u64]) -> bool) {
+        let (words, mut kept) = (self.words(), 0);
+        for number in 0..self.count {
+            let state = number * words..(number + 1) * words;
+            if keep(&self.states[state.clone()]) {
+                self.states.copy_within(state, kept * words);
+                self.choices[kept] = self.choices[number];
+                kept += 1;
+            }
+        }
+        self.count = kept;
+    }
+
     /// Scratch space for the next state. It becomes a successor when it is [kept](Batch::keep); its
     /// previous content is unspecified.
     #[inline(always)]

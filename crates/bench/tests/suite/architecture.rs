@@ -56,6 +56,8 @@ fn the_arrows_point_one_way() {
     assert_eq!(ours("preempt-replay"), ["preempt-system"]);
     assert_eq!(ours("preempt-explore"), ["preempt-system"]);
     assert_eq!(ours("preempt-report"), ["preempt-explore", "preempt-system"]);
+    // It knows neither models nor the command line: only how to exchange bytes.
+    assert_eq!(ours("preempt-cluster"), ["preempt-explore", "preempt-system"]);
     // No language, no command line: a user's test is built from this.
     assert_eq!(
         ours("preempt"),
@@ -113,6 +115,13 @@ fn the_core_is_built_from_little() {
     assert!(explore.len() <= 6, "a user's test would be built from all of these: {explore:?}");
     let shim = built_from("preempt");
     assert!(shim.len() <= 15, "a user's test is built from all of these: {shim:?}");
+}
+
+#[test]
+fn only_the_cluster_is_built_from_timely() {
+    let has_timely = |package: &str| built_from(package).iter().any(|name| name == "timely");
+    let packages = ["preempt-cluster", "preempt-explore", "preempt", "preempt-cli"];
+    assert_eq!(packages.map(has_timely), [true, false, false, false]);
 }
 
 #[test]

@@ -119,6 +119,12 @@ impl Reader {
         Reader { from: BufReader::with_capacity(BLOCK, from), left }
     }
 
+    /// Reads all of `bytes`.
+    pub(crate) fn of(bytes: Vec<u8>) -> Reader {
+        let left = bytes.len() as u64;
+        Reader::new(Box::new(io::Cursor::new(bytes)), left)
+    }
+
     /// Reads a value.
     pub fn get<T: Save>(&mut self) -> Result<T, Damaged> {
         T::load(self)

@@ -175,6 +175,7 @@ impl Outcome {
             Limit::Interrupt => {
                 format!("by an interrupt after {:.1} s", self.elapsed.as_secs_f64())
             }
+            Limit::Process => "because another process ended or did not answer".into(),
             Limit::Round => "where an execution returned to an earlier state (a thread \
                              spins, or the program runs forever), which this reduction would follow \
                              forever: use no reduction, cartesian or transactions"

@@ -18,6 +18,7 @@ use crate::driver::{executions, states};
 use crate::engine::checkpoint::{Checkpoints, Pauses, Resumable};
 use crate::engine::control::{Clock, SearchControl};
 use crate::engine::cursor::Cursor;
+use crate::engine::exchange::Exchange;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::model::ModelProgram;
@@ -25,7 +26,10 @@ use crate::engine::observer::Observer;
 use crate::plan::coverage::{Limit, Omission};
 use crate::plan::property::Property;
 use crate::plan::strategy::ExecutionSearch;
-use crate::plan::{Plan, Points, Refusal, ResolvedPlan, Strategy, Unusable};
+use crate::plan::{
+    Order, Plan, Points, Reduction, Refusal, ResolvedPlan, Setting, StoreKind, Strategy, Term,
+    Unusable, strategies,
+};
 use crate::reduce::blocks;
 
 /// The restarts of a search, and their reasons.
@@ -239,6 +243,52 @@ impl Search {
             }
             Points::Sync => self.run_at_sync_points(model, (observer, pauses)),
         }
+    }
+
+    /// Searches `model` together with the other processes of `exchange`, all of which call this
+    /// with the same search and the same model. All of them get the same outcome; only the first
+    /// one looks for simpler schedules. Panics where [`Search::distributes`] refuses.
+    pub fn run_distributed<M: Model>(
+        &self,
+        model: M,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+    ) -> (Outcome, M) {
+        if let Err(refusal) = self.distributes() {
+            panic!("Search::distributes was not checked: {refusal}");
+        }
+        let search = match exchange.place().process {
+            0 => self.clone(),
+            _ => self.without_shrinking(),
+        };
+        let mut restarts = Restarts::none(self.plan.jobs);
+        let (outcome, ModelProgram(model)) = search.drive(
+            ModelProgram(search.prepared(model)),
+            (observer, None),
+            (search.clock(None), &mut restarts),
+            (|_| (), |_, _| ()),
+            |plan, program, control| {
+                states::explore_distributed(plan, &program.0, control, exchange)
+            },
+        );
+        (outcome, model)
+    }
+
+    /// Whether this search can run in several processes, or why not.
+    pub fn distributes(&self) -> Result<(), Refusal> {
+        let plan = &self.asked;
+        let term = match plan.reduction {
+            Reduction::None if plan.order != Order::BreadthFirst => {
+                Term::Strategy(strategies::of_order(plan.order).name)
+            }
+            // What it misses would depend on the number of processes.
+            Reduction::None if matches!(plan.store, StoreKind::Bitstate { .. }) => Term::Bitstate,
+            Reduction::None if plan.store == StoreKind::Sorted => Term::Sorted,
+            Reduction::None if self.spill.is_some() => Term::Setting(Setting::Spill),
+            Reduction::None => return Ok(()),
+            _ => Term::Strategy(plan.entry().name),
+        };
+        Err(Refusal::NotDistributed(term))
     }
 
     /// Explores the executions of a program whose states cannot be copied. Also returns the

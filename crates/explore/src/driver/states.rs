@@ -3,10 +3,11 @@
 use preempt_system::Model;
 
 use crate::engine::control::SearchControl;
+use crate::engine::exchange::Exchange;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::{memory, store};
-use crate::order::{bfs, dfs, retrace, sorted};
+use crate::order::{bfs, dfs, distributed, retrace, sorted};
 use crate::plan::coverage::Limit;
 use crate::plan::strategy::{StateOrder, Strategy};
 use crate::plan::{ResolvedPlan, StoreKind};
@@ -32,7 +33,25 @@ pub(crate) fn explore_states<M: Model>(
     }
 }
 
-/// The same for states of `W` words; of any number of words if `W` is 0.
+/// Searches the states of `model` together with the other processes of `exchange`.
+pub(crate) fn explore_distributed<M: Model>(
+    plan: &ResolvedPlan,
+    model: &M,
+    control: &SearchControl,
+    exchange: &dyn Exchange,
+) -> Explored {
+    let search = match model.shape().words {
+        0 => unreachable!("a state has at least one word"),
+        1 => distributed::search::<M, 1>,
+        2 => distributed::search::<M, 2>,
+        3 => distributed::search::<M, 3>,
+        4 => distributed::search::<M, 4>,
+        _ => distributed::search::<M, 0>,
+    };
+    search(plan, model, control, exchange)
+}
+
+/// Searches states of `W` words; of any number of words if `W` is 0.
 fn explore_words<M: Model, const W: usize>(
     plan: &ResolvedPlan,
     model: &M,

@@ -208,6 +208,12 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         *lock(&self.reason) = other.reason();
     }
 
+    /// Ends the search for the reason on which all processes agreed, instead of its own.
+    pub(crate) fn agree(&self, stop: Stop<N>) {
+        *lock(&self.reason) = Some(stop);
+        self.stopped.store(true, Relaxed);
+    }
+
     /// Whether all workers have to end.
     #[inline(always)]
     pub(crate) fn stopped(&self) -> bool {
@@ -226,6 +232,12 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         if self.limits.states.is_some_and(|limit| all > limit) {
             self.stop(Stop::Limit(Limit::States));
         }
+    }
+
+    /// Sets the totals of all processes.
+    pub(crate) fn set_totals(&self, states: u64, transitions: u64) {
+        self.states.store(states, Relaxed);
+        self.transitions.store(transitions, Relaxed);
     }
 
     /// `states` states are discarded: the search starts again, although the model has not grown.

@@ -9,6 +9,7 @@ pub(crate) mod cycle_detection;
 pub(crate) mod depth_first;
 pub(crate) mod distinct_failures;
 pub mod estimate;
+pub mod exchange;
 pub mod execution;
 pub(crate) mod expand;
 pub(crate) mod explored;

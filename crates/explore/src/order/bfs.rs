@@ -31,7 +31,10 @@ use crate::plan::ResolvedPlan;
 use crate::plan::coverage::{Coverage, Limit};
 
 /// Levels with fewer states are not worth waking the helpers.
-const SHARED: u64 = 4 * CHUNK as u64;
+pub(crate) const SHARED: u64 = 4 * CHUNK as u64;
+
+/// States of another process that are looked up together.
+const RECEIVED: usize = 512;
 
 /// Records the path of a search. States of a level are numbered in the order in which they were
 /// found.
@@ -50,6 +53,27 @@ pub(crate) trait Trail {
 
     /// The latest state of the next level fails.
     fn fresh_failed(&mut self, failure: Failure);
+}
+
+/// Where the successors go that this process does not store.
+pub(crate) trait Outbox {
+    /// Takes the successors of other processes out of `batch`.
+    fn divert<const W: usize>(&mut self, batch: &mut Batch<W>);
+
+    /// Whether this process stores `state`.
+    fn is_mine<const W: usize>(&self, state: &[u64]) -> bool;
+}
+
+/// The outbox of a search in one process, which stores all states.
+pub(crate) struct Alone;
+
+impl Outbox for Alone {
+    #[inline(always)]
+    fn divert<const W: usize>(&mut self, _: &mut Batch<W>) {}
+
+    fn is_mine<const W: usize>(&self, _: &[u64]) -> bool {
+        true
+    }
 }
 
 /// The data that the workers share.
@@ -99,9 +123,10 @@ struct PausedWorker {
 save_fields!(PausedWorker { successors, next, spare });
 
 /// A breadth-first worker.
-pub(crate) struct Worker<'a, S, T, const W: usize> {
+pub(crate) struct Worker<'a, S, T, const W: usize, O = Alone> {
     expander: Expander<S>,
     pub(crate) trail: T,
+    pub(crate) outbox: O,
     store: &'a dyn Visited,
     control: &'a SearchControl<'a>,
     frontier: &'a Frontier<'a>,
@@ -115,16 +140,31 @@ pub(crate) struct Worker<'a, S, T, const W: usize> {
 
 impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
     pub(crate) fn new<M: Model<Stepper<'a> = S>>(
-        (plan, model): (&ResolvedPlan, &'a M),
+        planned: (&ResolvedPlan, &'a M),
         store: &'a dyn Visited,
         control: &'a SearchControl<'a>,
         frontier: &'a Frontier<'a>,
         trail: T,
     ) -> Self {
+        Worker::among(planned, store, control, frontier, trail, Alone)
+    }
+}
+
+impl<'a, S: Stepper, T: Trail, const W: usize, O: Outbox> Worker<'a, S, T, W, O> {
+    /// A worker of a search in several processes.
+    pub(crate) fn among<M: Model<Stepper<'a> = S>>(
+        (plan, model): (&ResolvedPlan, &'a M),
+        store: &'a dyn Visited,
+        control: &'a SearchControl<'a>,
+        frontier: &'a Frontier<'a>,
+        trail: T,
+        outbox: O,
+    ) -> Self {
         let shape = model.shape();
         Worker {
             expander: Expander::new(model.stepper(), shape, checks(plan)),
             trail,
+            outbox,
             store,
             control,
             frontier,
@@ -136,12 +176,18 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         }
     }
 
-    /// Puts the initial state into the frontier.
-    pub(crate) fn begin(&mut self, keep_going: bool) {
+    /// Puts the initial state into the frontier, if this process stores it. Returns it.
+    pub(crate) fn begin(&mut self, keep_going: bool) -> Option<Vec<u64>> {
         let initial = match self.expander.initial() {
             Ok(initial) => initial,
-            Err(capacity) => return self.control.stop(Stop::Restart(capacity)),
+            Err(capacity) => {
+                self.control.stop(Stop::Restart(capacity));
+                return None;
+            }
         };
+        if !self.outbox.is_mine::<W>(&initial.state) {
+            return Some(initial.state);
+        }
         let continues = initial.failures.is_empty() || keep_going;
         self.expander.seen.failed += initial.failures.len() as u64;
         self.expander.seen.states = 1;
@@ -150,8 +196,9 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
             self.trail.fresh_failed(failure);
         }
         if continues && self.look_up(&initial.state) {
-            self.frontier.add(Reserved(initial.state));
+            self.frontier.add(Reserved(initial.state.clone()));
         }
+        Some(initial.state)
     }
 
     /// Whether the store could take the states.
@@ -165,36 +212,59 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 
     /// Expands states of the level until none is left.
     pub(crate) fn expand_level(&mut self) {
-        let words = self.batch.words();
-        while let Some(mut chunk) = self.frontier.take() {
-            for state in chunk.chunks_exact(words) {
-                if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
-                    return self.control.stop(Stop::Restart(capacity));
-                }
-                if !self.expander.failures.is_empty() {
-                    self.pass_failures();
-                }
-                self.trail.expanded(self.batch.len());
-                if self.batch.len() >= BATCH {
-                    self.flush();
-                    if self.control.stopped() {
-                        return;
-                    }
-                }
-            }
-            chunk.clear();
-            self.spare.push(chunk);
-            let seen = &self.expander.seen;
-            self.poll_timer.poll_if_due(seen.expanded, seen.transitions, self.control, self.store);
-            if self.control.is_pausing() {
+        while let Some(chunk) = self.frontier.take() {
+            if !self.expand_chunk(chunk) {
                 return;
             }
         }
         self.hand_over_all();
     }
 
+    /// Expands the states of a chunk. Returns whether to continue with the next one.
+    #[inline(always)]
+    pub(crate) fn expand_chunk(&mut self, mut chunk: Chunk) -> bool {
+        let words = self.batch.words();
+        for state in chunk.chunks_exact(words) {
+            if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
+                self.control.stop(Stop::Restart(capacity));
+                return false;
+            }
+            if !self.expander.failures.is_empty() {
+                self.pass_failures();
+            }
+            self.trail.expanded(self.batch.len());
+            if self.batch.len() >= BATCH {
+                self.flush();
+                if self.control.stopped() {
+                    return false;
+                }
+            }
+        }
+        chunk.clear();
+        self.spare.push(chunk);
+        let seen = &self.expander.seen;
+        self.poll_timer.poll_if_due(seen.expanded, seen.transitions, self.control, self.store);
+        !self.control.is_pausing()
+    }
+
+    /// Looks up states that another process found.
+    pub(crate) fn add_received(&mut self, states: &[u64]) {
+        let words = self.batch.words();
+        for part in states.chunks(RECEIVED * words) {
+            for state in part.chunks_exact(words) {
+                self.batch.draft().copy_from_slice(state);
+                self.batch.keep(Choice::of(ThreadId::new(0)));
+            }
+            if self.control.stopped() {
+                // The result is incomplete with or without them.
+                return self.batch.clear();
+            }
+            self.look_up_batch();
+        }
+    }
+
     /// Passes on everything that the worker holds.
-    fn hand_over_all(&mut self) {
+    pub(crate) fn hand_over_all(&mut self) {
         self.flush();
         if !self.next.is_empty() {
             self.frontier.add(mem::take(&mut self.next));
@@ -237,7 +307,13 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
 
     /// Looks the batch up and passes on the new states.
     #[inline(always)]
-    fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
+        self.outbox.divert(&mut self.batch);
+        self.look_up_batch();
+    }
+
+    #[inline(always)]
+    fn look_up_batch(&mut self) {
         if self.store.insert(self.batch.states(), &mut self.lookup).is_err() {
             return self.control.stop(Stop::Limit(Limit::Memory));
         }
@@ -270,8 +346,19 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         self.trail.flushed();
     }
 
+    /// Checks the limits now.
+    pub(crate) fn poll(&mut self) {
+        let seen = &self.expander.seen;
+        self.poll_timer.poll(seen.expanded, seen.transitions, self.control, self.store);
+    }
+
+    /// Adds the counts of another worker of this process.
+    pub(crate) fn add_counts(&mut self, seen: &Coverage) {
+        self.expander.seen.add(seen);
+    }
+
     /// The worker's counts since the last call.
-    fn take_counts(&mut self) -> Coverage {
+    pub(crate) fn take_counts(&mut self) -> Coverage {
         self.poll_timer = PollTimer::new(self.control, 0, 0);
         mem::take(&mut self.expander.seen)
     }

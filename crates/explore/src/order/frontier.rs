@@ -52,6 +52,11 @@ impl<'a> Frontier<'a> {
         [&self.level, &self.next].iter().all(|chunks| lock(chunks).iter().all(is_whole))
     }
 
+    /// The states of the level, one after the other.
+    pub(crate) fn states(&self) -> Vec<u64> {
+        lock(&self.level).iter().flat_map(|chunk| chunk.iter().copied()).collect()
+    }
+
     /// The number of states of the level that no worker has taken yet.
     pub(crate) fn left(&self) -> u64 {
         lock(&self.level).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()

@@ -14,6 +14,7 @@ pub(crate) mod bfs;
 pub(crate) mod bounded;
 pub(crate) mod depth;
 pub(crate) mod dfs;
+pub(crate) mod distributed;
 mod frontier;
 pub(crate) mod icb;
 pub(crate) mod pct;

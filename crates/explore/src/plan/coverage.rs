@@ -83,6 +83,8 @@ pub enum Limit {
     Round,
     /// An execution needs a larger state than the program can have.
     Size,
+    /// Another process of the search ended or did not answer.
+    Process,
 }
 
 /// The states that a store may have omitted, because it mistook them for visited ones.

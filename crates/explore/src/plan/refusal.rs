@@ -108,6 +108,8 @@ pub enum Refusal {
         /// The most that are allowed.
         most: u128,
     },
+    /// A part of the plan that cannot be searched in several processes.
+    NotDistributed(Term),
     /// A checkpoint cannot be resumed.
     Checkpoint(Unusable),
 }
@@ -406,6 +408,13 @@ impl fmt::Display for InTerms<'_> {
                 self.term(Term::Cache(super::Cache::State)),
                 self.term(Term::Cache(super::Cache::Hb)),
                 self.term(Term::Cache(super::Cache::None))
+            ),
+            &Refusal::NotDistributed(term) => write!(
+                f,
+                "{} is not distributed over several processes; use {} without a reduction, with \
+                 a store of whole states in memory or of fingerprints",
+                self.term(term),
+                self.strategy("bfs")
             ),
             Refusal::NotStraight { strategy, obstacle } => write!(
                 f,

@@ -1,6 +1,7 @@
 //! The tests of this crate in one program: linking many of them takes longer than running them.
 
 mod cartesian;
+mod distributed;
 mod driver;
 mod estimates;
 mod executions;

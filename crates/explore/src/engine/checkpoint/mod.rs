@@ -195,8 +195,9 @@ fn written_by(rest: &mut Reader) -> Result<(u32, String), Damaged> {
     Ok((rest.get()?, rest.get()?))
 }
 
-/// The options of a plan as text, without the limits that may change.
-fn described(plan: &Plan) -> Vec<(String, String)> {
+/// The options of a plan as text, by their names. Limits of time and memory are left out: they may
+/// differ between the parts of a search.
+pub fn described(plan: &Plan) -> Vec<(String, String)> {
     let Plan {
         order,
         bound,

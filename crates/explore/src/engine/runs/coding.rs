@@ -14,7 +14,7 @@ use rapidhash::v3::rapidhash_v3;
 
 /// Appends the difference between a state and the one before it, which is smaller.
 #[inline(always)]
-pub(super) fn encode<const W: usize>(before: &[u64], state: &[u64], to: &mut Vec<u8>) {
+pub(crate) fn encode<const W: usize>(before: &[u64], state: &[u64], to: &mut Vec<u8>) {
     if W == 1 || state.len() == 1 {
         let mut difference = (state[0] - before[0]) >> 1;
         while difference >= 0x80 {
@@ -49,7 +49,7 @@ fn encode_words(before: &[u64], state: &[u64], to: &mut Vec<u8>) {
 
 /// Replaces the contents of `states` by `count` states: `first`, and those in `bytes`. `None` if
 /// these are not bytes that [`encode`] wrote.
-pub(super) fn decode<const W: usize>(
+pub(crate) fn decode<const W: usize>(
     first: &[u64],
     count: usize,
     bytes: &[u8],

@@ -16,6 +16,7 @@ mod writer;
 
 use std::sync::Arc;
 
+pub(crate) use self::coding::{decode, encode};
 pub(crate) use self::space::{RunError, RunSpace};
 pub(crate) use self::union::{Union, remove_visited};
 pub(crate) use self::writer::RunWriter;
@@ -94,7 +95,7 @@ impl Run {
                 &raw[..]
             }
         };
-        let decoded = coding::decode::<W>(self.first(block), count as usize, bytes, states);
+        let decoded = decode::<W>(self.first(block), count as usize, bytes, states);
         decoded.ok_or(RunError::Damaged)
     }
 
@@ -149,7 +150,7 @@ impl Run {
             }
             raw.resize(from.count()?, 0);
             from.bytes(&mut raw)?;
-            coding::decode::<W>(&first, count as usize, &raw, &mut states).ok_or(Damaged)?;
+            decode::<W>(&first, count as usize, &raw, &mut states).ok_or(Damaged)?;
             for state in states.chunks_exact(words) {
                 if state[0] & 1 == 0 || state <= &last[..] {
                     return Err(Damaged);

@@ -20,9 +20,9 @@ use std::collections::VecDeque;
 
 use preempt_system::{Batch, Choice, Failure, Model, Schedule};
 
-use super::{Failures, Progress, Runs, Shared, blocks, states};
+use super::{Failures, Progress, Runs, Shared, UNLIMITED, blocks, states};
 use crate::engine::control::SearchControl;
-use crate::engine::runs::{Run, RunError, RunReader, RunWriter};
+use crate::engine::runs::{Run, RunError, RunReader, RunSpace, RunWriter};
 use crate::plan::{Limits, ResolvedPlan};
 
 /// A schedule for each failure in `wanted`, or only the best one unless the plan keeps going.
@@ -67,9 +67,32 @@ impl From<RunError> for Interruption {
 }
 
 /// The failures that a schedule may end with, after `steps` steps.
-struct Goal<'w> {
-    steps: usize,
-    failures: Vec<&'w Failure>,
+pub(in crate::order) struct Goal<'w> {
+    pub(in crate::order) steps: usize,
+    pub(in crate::order) failures: Vec<&'w Failure>,
+}
+
+/// The goals of the schedules for `wanted`: each failure, or only the nearest ones together.
+pub(in crate::order) fn goals(wanted: &Failures, keep_going: bool) -> Vec<Goal<'_>> {
+    if keep_going {
+        return wanted
+            .iter()
+            .map(|(failure, steps)| Goal { steps: *steps as usize, failures: vec![failure] })
+            .collect();
+    }
+    let steps = wanted.iter().map(|&(_, steps)| steps).min().expect("something failed");
+    // Deadlocks of the last level are not among the failures unless it was expanded.
+    let nearest = wanted.iter().filter(|(_, other)| *other == steps);
+    let failures = nearest.map(|(failure, _)| failure).collect();
+    vec![Goal { steps: steps as usize, failures }]
+}
+
+/// The schedules in the order of reports.
+pub(in crate::order) fn in_order(mut found: Vec<(Failure, Schedule)>) -> Vec<(Failure, Schedule)> {
+    found.sort_by(|(_, one), (_, other)| {
+        (one.steps().len(), one).cmp(&(other.steps().len(), other))
+    });
+    found
 }
 
 impl Goal<'_> {
@@ -79,27 +102,31 @@ impl Goal<'_> {
 }
 
 /// Marks the states of one search.
-struct Marking<'a, M, const W: usize> {
+pub(in crate::order) struct Marking<'a, M, const W: usize> {
     shared: Shared<'a, M>,
+}
+
+impl<'a, M: Model, const W: usize> Marking<'a, M, W> {
+    /// For marking in memory.
+    pub(in crate::order) fn new(
+        plan: &'a ResolvedPlan,
+        model: &'a M,
+        control: &'a SearchControl<'a>,
+    ) -> Self {
+        Marking { shared: Shared::new(plan, model, control, UNLIMITED) }
+    }
+
+    /// The space of the runs.
+    pub(in crate::order) fn space(&self) -> &RunSpace<'a> {
+        &self.shared.space
+    }
 }
 
 impl<M: Model, const W: usize> Marking<'_, M, W> {
     fn schedules(&self, wanted: &Failures) -> Result<Vec<(Failure, Schedule)>, Interruption> {
-        if self.shared.plan.keep_going {
-            let found = wanted.iter().map(|(failure, steps)| {
-                self.schedule(&Goal { steps: *steps as usize, failures: vec![failure] })
-            });
-            let mut found = found.collect::<Result<Vec<_>, _>>()?;
-            found.sort_by(|(_, one), (_, other)| {
-                (one.steps().len(), one).cmp(&(other.steps().len(), other))
-            });
-            return Ok(found);
-        }
-        let steps = wanted.iter().map(|&(_, steps)| steps).min().expect("something failed");
-        // Deadlocks of the last level are not among the failures unless it was expanded.
-        let nearest = wanted.iter().filter(|(_, other)| *other == steps);
-        let failures = nearest.map(|(failure, _)| failure).collect();
-        Ok(vec![self.schedule(&Goal { steps: steps as usize, failures })?])
+        let goals = goals(wanted, self.shared.plan.keep_going);
+        let found = goals.iter().map(|goal| self.schedule(goal));
+        Ok(in_order(found.collect::<Result<Vec<_>, _>>()?))
     }
 
     /// The least of the shortest schedules to the goal, and the failure at its end.
@@ -148,7 +175,7 @@ impl<M: Model, const W: usize> Marking<'_, M, W> {
 
     /// The states of a level from which the goal can be reached; `next` are those of the next
     /// level.
-    fn mark(
+    pub(in crate::order) fn mark(
         &self,
         level: &[Run],
         depth: usize,
@@ -179,7 +206,11 @@ impl<M: Model, const W: usize> Marking<'_, M, W> {
     }
 
     /// Goes forward from the initial state through marked states.
-    fn follow(&self, goal: &Goal<'_>, marked: &[Runs]) -> Result<(Failure, Schedule), RunError> {
+    pub(in crate::order) fn follow(
+        &self,
+        goal: &Goal<'_>,
+        marked: &[Runs],
+    ) -> Result<(Failure, Schedule), RunError> {
         let mut marker = Marker::<M, W>::new(&self.shared);
         let Ok(initial) = marker.expander.initial() else {
             panic!("the first search had room for the initial state");

@@ -32,7 +32,7 @@
 //! position in the level. The other phases are not interrupted: they take less time than the first.
 
 mod candidates;
-mod marking;
+pub(in crate::order) mod marking;
 #[cfg(test)]
 mod tests;
 

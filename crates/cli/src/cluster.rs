@@ -1,0 +1,443 @@
+//! `--processes`, `--cluster` and `preempt worker`: searches in several processes.
+//!
+//! Process 0 is the command that the user sees: it reads the model, reports, and prints. The others
+//! receive the model and the options from it. With `--processes`, process 0 starts the others
+//! itself; they end when it ends, however it ends, because their standard input is a pipe from it.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Parser as _};
+use preempt_cluster::{Cluster, Hosts, Identity, Joining, Key, join};
+use preempt_explore::{Limits, Outcome, Plan, Search, described, program_hash};
+use preempt_machine::Machine;
+use serde_json::{Value, json};
+
+use crate::args::{Check, Cli, Command as Subcommand};
+use crate::progress::{Watcher, Wish};
+use crate::search::Pick;
+use crate::values::{seconds, whole};
+use crate::{Exit, Refused, input, screen};
+
+/// The longest silence of another process, unless the user says otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Args)]
+pub struct ClusterArgs {
+    /// Search in N processes on this machine; needs --order bfs
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, conflicts_with = "cluster")]
+    #[arg(help_heading = "Cluster")]
+    pub processes: Option<usize>,
+    /// Search in the processes of this file, which has a line host:port for each
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub cluster: Option<PathBuf>,
+    /// The number of this process in --cluster, from 0. Process 0 reports
+    #[arg(long, value_name = "I", value_parser = whole::<usize>, requires = "cluster")]
+    #[arg(help_heading = "Cluster")]
+    pub process: Option<usize>,
+    #[command(flatten)]
+    pub trust: TrustArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// File with a secret that all processes of the cluster have; needed between machines
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub cluster_key: Option<PathBuf>,
+    /// Give up when another process has not answered for this long [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Cluster")]
+    pub cluster_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    /// Address on which to wait for process 0, such as 0.0.0.0:4000
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: String,
+    #[command(flatten)]
+    pub trust: TrustArgs,
+    /// Reads the key from the standard input, ends with it, and prints the address
+    #[arg(long, hide = true)]
+    pub started: bool,
+}
+
+impl ClusterArgs {
+    /// Whether the search is to run in several processes.
+    pub fn are_used(&self) -> bool {
+        self.processes.is_some() || self.cluster.is_some()
+    }
+
+    /// Refuses what is not distributed.
+    pub fn check(&self, args: &Check, search: &Search) -> Result<(), Refused> {
+        let option = if self.processes.is_some() { "--processes" } else { "--cluster" };
+        if self.processes == Some(0) {
+            return Err(Refused::because("--processes must be at least 1"));
+        }
+        if self.cluster.is_some() && self.process.is_none() {
+            return Err(Refused::because("--cluster needs --process"));
+        }
+        if args.search.order == Pick::Auto {
+            return Err(Refused::because(format!("{option} needs --order bfs")));
+        }
+        search.distributes().map_err(|refusal| Refused::by_engine(&refusal))?;
+        let used = [
+            (args.checkpoints.checkpoint.is_some(), "--checkpoint"),
+            (args.checkpoints.resume.is_some(), "--resume"),
+            (args.spill.is_some(), "--spill"),
+        ];
+        match used.iter().find(|(is_used, _)| *is_used) {
+            Some((_, other)) => {
+                let why = format!("{other} cannot be combined with {option}");
+                Err(Refused::because(why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The plan of one process: processes of one machine share its memory.
+    pub fn shared(&self, plan: Plan, args: &Check) -> Plan {
+        let Some(processes) = self.processes.filter(|_| args.search.memory.is_none()) else {
+            return plan;
+        };
+        let share = |limit: Option<usize>| limit.map(|limit| limit / processes.max(1));
+        let Limits { memory, resident, .. } = plan.limits;
+        let limits = Limits { memory: share(memory), resident: share(resident), ..plan.limits };
+        Plan { limits, ..plan }
+    }
+}
+
+impl TrustArgs {
+    fn identity(&self, key: Option<Key>) -> Result<Identity, Refused> {
+        let given = self.cluster_key.as_deref().map(read_key).transpose()?;
+        let key = given.or(key).unwrap_or_else(|| Key::new([]));
+        let patience = self.cluster_timeout.unwrap_or(PATIENCE).max(Duration::from_millis(100));
+        Ok(Identity { key, version: env!("CARGO_PKG_VERSION").into(), patience })
+    }
+
+    /// Refuses an address of another machine without a key.
+    fn check(&self, host: &str) -> Result<(), Refused> {
+        if self.cluster_key.is_some() || join::is_local(host).map_err(refused)? {
+            return Ok(());
+        }
+        let why = format!(
+            "{host} is not a loopback address, so others can connect to it: give all processes a \
+             secret with --cluster-key FILE"
+        );
+        Err(Refused::because(why))
+    }
+}
+
+fn refused(join::Refused(why): join::Refused) -> Refused {
+    Refused::because(why)
+}
+
+fn read_key(path: &Path) -> Result<Key, Refused> {
+    let text = input::read(path)?;
+    let key = text.trim();
+    if key.len() < 16 {
+        let why = format!("the key in {} has fewer than 16 characters", path.display());
+        return Err(Refused::because(why));
+    }
+    Ok(Key::new(key))
+}
+
+/// The addresses in a file.
+fn read_hosts(path: &Path) -> Result<Hosts, Refused> {
+    let text = input::read(path)?;
+    let hosts: Hosts = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    if hosts.is_empty() {
+        return Err(Refused::because(format!("{} names no process", path.display())));
+    }
+    Ok(hosts)
+}
+
+/// The processes of this command.
+pub struct Session {
+    cluster: Cluster,
+    /// Those that this process has started.
+    _started: Started,
+}
+
+impl Session {
+    /// Process 0: connects to the others, or starts them.
+    pub fn lead(args: &Check, search: &Search) -> Result<Session, Refused> {
+        let of = &args.cluster;
+        let (hosts, started, key) = match &of.cluster {
+            Some(path) => {
+                let hosts = read_hosts(path)?;
+                hosts.iter().try_for_each(|host| of.trust.check(host))?;
+                (hosts, Started::default(), None)
+            }
+            None => {
+                let key = Key::random().map_err(|error| {
+                    Refused::because(format!("the system has no random numbers: {error}"))
+                })?;
+                let (hosts, started) = Started::start(of.processes.unwrap_or(1), &key, &of.trust)?;
+                (hosts, started, Some(key))
+            }
+        };
+        let identity = of.trust.identity(key)?;
+        let patience = identity.patience;
+        let job = job(args, search)?;
+        let joined = join::lead(hosts, &identity, job, patience).map_err(refused)?;
+        Ok(Session { cluster: start(joined)?, _started: started })
+    }
+
+    /// Searches.
+    pub fn run(&self, search: &Search, machine: Machine, watcher: &Watcher) -> (Outcome, Machine) {
+        search.run_distributed(machine, watcher, &self.cluster)
+    }
+
+    /// Ends the exchange with the others, and says what went wrong.
+    pub fn finish(self) -> Option<String> {
+        let fault = self.cluster.fault().map(str::to_owned);
+        self.cluster.finish();
+        fault
+    }
+}
+
+fn start(joined: Joining) -> Result<Cluster, Refused> {
+    Cluster::start(joined).map_err(|why| Refused::because(format!("cannot exchange states: {why}")))
+}
+
+/// What the other processes get from process 0.
+fn job(args: &Check, search: &Search) -> Result<Vec<u8>, Refused> {
+    let text = input::read(&args.model.file)?;
+    let arguments: Vec<String> = std::env::args().collect();
+    let job = json!({
+        "arguments": arguments,
+        "text": text,
+        "program": program(&text, &args.model.settings).to_string(),
+        "plan": described(search.plan()),
+        "memory": search.plan().limits.memory.filter(|_| args.cluster.processes.is_some()),
+    });
+    Ok(job.to_string().into_bytes())
+}
+
+/// The hash of a model and its settings.
+fn program(text: &str, settings: &[(String, String)]) -> u64 {
+    let mut settings: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    settings.sort();
+    program_hash([text.to_owned()].into_iter().chain(settings))
+}
+
+/// The search of a job.
+struct Accepted {
+    search: Search,
+    machine: Machine,
+}
+
+/// Reads a job.
+fn accepted(job: &[u8]) -> Result<Accepted, String> {
+    let strange = || "it has received a search that makes no sense".to_owned();
+    let job: Value = serde_json::from_slice(job).map_err(|_| strange())?;
+    let arguments = job["arguments"].as_array().ok_or_else(strange)?;
+    let arguments: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
+    let parsed = Cli::try_parse_from(arguments).map_err(|_| strange())?;
+    let Subcommand::Check(args) = parsed.command else { return Err(strange()) };
+    let text = job["text"].as_str().ok_or_else(strange)?;
+    let plain = |Refused(text)| anstream::adapter::strip_str(&text).to_string();
+    let machine =
+        input::load_text(&args.model.file, text.to_owned(), &args.model.settings).map_err(plain)?;
+    let mut plan = args.plan(None).map_err(plain)?;
+    if let Some(memory) = job["memory"].as_u64() {
+        let memory = Some(memory as usize);
+        plan.limits = Limits { memory, resident: memory, ..plan.limits };
+    }
+    agrees(&job, text, &args, &plan)?;
+    let search = plan.build().map_err(|refusal| refusal.to_string())?;
+    search.distributes().map_err(|refusal| refusal.to_string())?;
+    search.suits(&machine).map_err(|refusal| refusal.to_string())?;
+    Ok(Accepted { search, machine })
+}
+
+/// Whether this process searches `text` by `plan` as the job says, or what differs.
+fn agrees(job: &Value, text: &str, args: &Check, plan: &Plan) -> Result<(), String> {
+    if job["program"].as_str() != Some(&program(text, &args.model.settings).to_string()) {
+        return Err("it has another model, or other settings of its constants".into());
+    }
+    let ours = json!(described(plan));
+    let (theirs, ours) = (job["plan"].as_array(), ours.as_array());
+    let pairs = theirs.into_iter().flatten().zip(ours.into_iter().flatten());
+    let differs = |(theirs, ours): &(&Value, &Value)| theirs != ours;
+    match pairs.into_iter().find(differs) {
+        None if theirs.map(Vec::len) == ours.map(Vec::len) => Ok(()),
+        None => Err("it has other options".into()),
+        Some((theirs, ours)) => {
+            let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+            Err(format!(
+                "{} is {} there and {} in process 0",
+                text(&ours[0]),
+                text(&ours[1]),
+                text(&theirs[1])
+            ))
+        }
+    }
+}
+
+/// A process of `--cluster` that is not the first: it takes part if its own model and options are
+/// those of process 0.
+pub fn take_part(args: &Check, plan: &Plan) -> Result<Exit, Refused> {
+    let of = &args.cluster;
+    let hosts = read_hosts(of.cluster.as_deref().expect("it is a process of a cluster"))?;
+    let number = of.process.expect("it is not the first process");
+    let Some(host) = hosts.get(number) else {
+        let why = format!("--process {number}: the cluster has {} processes", hosts.len());
+        return Err(Refused::because(why));
+    };
+    of.trust.check(host)?;
+    let identity = of.trust.identity(None)?;
+    let text = input::read(&args.model.file)?;
+    let listener = listen(host)?;
+    serve(&listener, &identity, Some(identity.patience), |job, process, theirs| {
+        if (process, theirs) != (number, &hosts[..]) {
+            return Err("it has another list of processes".into());
+        }
+        let job: Value = serde_json::from_slice(job).unwrap_or_default();
+        agrees(&job, &text, args, plan)
+    })
+}
+
+/// `preempt worker`.
+pub fn work(args: &WorkerArgs) -> Result<Exit, Refused> {
+    let key = args.started.then(given_key).transpose()?;
+    if key.is_none() || !join::is_local(&args.listen).map_err(refused)? {
+        args.trust.check(&args.listen)?;
+    }
+    let identity = args.trust.identity(key)?;
+    let listener = listen(&args.listen)?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(&args.listen, &error))?;
+    let patience = if args.started {
+        println_address(&address.to_string())?;
+        Some(identity.patience)
+    } else {
+        screen::complain(&format!("waiting for a search on {address}\n"));
+        None
+    };
+    serve(&listener, &identity, patience, |_, _, _| Ok(()))
+}
+
+fn println_address(address: &str) -> Result<(), Refused> {
+    let mut stdout = io::stdout();
+    let written = writeln!(stdout, "{address}").and_then(|()| stdout.flush());
+    written.map_err(|error| Refused::because(format!("cannot tell the address: {error}")))
+}
+
+/// The key that process 0 has written. From now on this process ends when process 0 does.
+fn given_key() -> Result<Key, Refused> {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    let key = read.ok().and_then(|_| Key::from_hex(line.trim()));
+    thread::spawn(|| {
+        // Nothing more is written; the end comes when the pipe is closed.
+        let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+        std::process::exit(Exit::Incomplete as i32);
+    });
+    key.ok_or_else(|| Refused::because("--started is for processes that preempt starts"))
+}
+
+fn cannot_listen(host: &str, error: &io::Error) -> Refused {
+    Refused::because(format!("cannot listen on {host}: {error}"))
+}
+
+fn listen(host: &str) -> Result<TcpListener, Refused> {
+    TcpListener::bind(host).map_err(|error| cannot_listen(host, &error))
+}
+
+/// Takes part in one search.
+fn serve(
+    listener: &TcpListener,
+    identity: &Identity,
+    patience: Option<Duration>,
+    check: impl FnOnce(&[u8], usize, &[String]) -> Result<(), String>,
+) -> Result<Exit, Refused> {
+    let accept = |job: &[u8], process: usize, hosts: &[String]| {
+        check(job, process, hosts)?;
+        accepted(job)
+    };
+    let (joined, accepted) = join::serve(listener, identity, patience, accept).map_err(refused)?;
+    let cluster = start(joined)?;
+    let watcher = Watcher::new(Wish::Quiet);
+    let Accepted { search, machine } = accepted;
+    let (outcome, _) = search.run_distributed(machine, &watcher, &cluster);
+    let fault = cluster.fault().map(str::to_owned);
+    cluster.finish();
+    if let Some(fault) = fault {
+        screen::complain(&format!("error: {fault}\n"));
+        return Ok(Exit::Incomplete);
+    }
+    Ok(Exit::of(outcome.verdict))
+}
+
+/// Processes that this one has started. They end with it.
+#[derive(Default)]
+struct Started(Vec<Child>);
+
+impl Started {
+    /// Starts all processes but this one. Returns their addresses.
+    fn start(processes: usize, key: &Key, trust: &TrustArgs) -> Result<(Hosts, Started), Refused> {
+        let cannot =
+            |error: io::Error| Refused::because(format!("cannot start a process: {error}"));
+        let program = std::env::current_exe().map_err(cannot)?;
+        let (mut started, mut hosts) = (Started::default(), vec!["this process".to_owned()]);
+        let (tell, told) = channel();
+        for number in 1..processes {
+            let mut command = Command::new(&program);
+            command.args(["worker", "--started", "--listen", "127.0.0.1:0"]);
+            if let Some(timeout) = trust.cluster_timeout {
+                command.arg("--cluster-timeout").arg(timeout.as_secs_f64().to_string());
+            }
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = command.spawn().map_err(cannot)?;
+            let stdin = child.stdin.as_mut().expect("it is a pipe");
+            let written = writeln!(stdin, "{}", key.to_hex()).and_then(|()| stdin.flush());
+            let stdout = child.stdout.take().expect("it is a pipe");
+            started.0.push(child);
+            written.map_err(cannot)?;
+            let tell = tell.clone();
+            thread::spawn(move || {
+                let mut line = String::new();
+                let _ = BufReader::new(stdout).read_line(&mut line);
+                let _ = tell.send((number, line.trim().to_owned()));
+            });
+            hosts.push(String::new());
+        }
+        let deadline = Instant::now() + trust.cluster_timeout.unwrap_or(PATIENCE);
+        for _ in 1..processes {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match told.recv_timeout(left) {
+                Ok((number, address)) if !address.is_empty() => hosts[number] = address,
+                _ => return Err(Refused::because("a process that was started does not answer")),
+            }
+        }
+        Ok((hosts, started))
+    }
+}
+
+/// How long processes that were started have to end by themselves.
+const END: Duration = Duration::from_secs(2);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + END;
+        for child in &mut self.0 {
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(5));
+            }
+            // It has ended, or is stopped, or stuck.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Searches in several processes, on one machine or on many.
+//!
+//! ```text
+//! join ── connections, handshake ──▶ Links ──▶ Cluster: Exchange ──▶ Search::run_distributed
+//! ```
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | [`handshake`] | two processes prove that they know the key and run the same search |
+//! | [`join`] | from addresses to one connection between every two processes |
+//! | [`link`](mod@link) | a connection: frames with a checksum or a signature, heartbeats, and what happens when it breaks |
+//! | [`dataflow`] | the dataflow on timely: parcels, rounds, levels |
+//! | [`Cluster`] | what the search sees |
+//!
+//! **Why timely gets no sockets.** Timely decodes what it reads without checks, prints while it
+//! connects, waits forever for a process that was stopped, and panics in its own threads when a
+//! connection breaks. So it reads from and writes to [`Link`](link::Link)s: bytes reach it only
+//! after their frame was checked, and a broken connection is recorded in [`Faults`](faults::Faults)
+//! while timely's thread waits. The search polls the record and ends as incomplete.
+//!
+//! **Trust.** Processes on other machines need a shared key. The handshake proves on both sides
+//! that the key is known, and every frame is signed with a key of that connection. Nothing is
+//! encrypted. Without a key, processes listen on and connect to loopback addresses only.
+#![forbid(unsafe_code)]
+
+mod cluster;
+mod dataflow;
+pub mod faults;
+pub mod handshake;
+pub mod join;
+pub mod key;
+pub mod link;
+
+pub use cluster::Cluster;
+pub use handshake::Identity;
+pub use join::{Hosts, Job, Joining, Refused};
+pub use key::Key;

@@ -1,0 +1,526 @@
+//! Breadth first in several processes, each of which stores a part of the states.
+//!
+//! A state belongs to the process that its hash names. The [workers](super::bfs) are those of a
+//! search in one process, except that successors of other processes go into parcels. Received
+//! states are looked up like own successors. Between two levels, every process
+//! [gathers](Exchange::gather) the counts, failures and stop reasons of all of them.
+//!
+//! **Guarantees.** Those of [`bfs`](super::bfs), with the same counts in every level and the same
+//! schedules for any number of processes and workers:
+//!
+//! - Level k + 1 is the set of successors of level k that are in no earlier level. A state is looked
+//!   up by its owner alone, so it is new exactly once. It is looked up before its owner begins with
+//!   level k + 1, because [`Exchange::end_round`] returns after the last round only when everything
+//!   has arrived, and no process sends states of the next level before all have gathered.
+//! - Whether to stop, and why, is computed from the gathered data, so all processes do the same.
+//! - Schedules do not depend on the order in which states were found: see [`marking`].
+//!
+//! What depends on speed is what depends on it with several workers, too: how much of a level was
+//! expanded when a limit or an interrupt ended the search.
+//!
+//! **Cost.** Per successor of another process: its hash twice, a copy into a parcel, the network,
+//! and a copy out of the parcel. Per level: two round trips.
+
+mod marking;
+mod parcel;
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::{mem, thread};
+
+use preempt_system::{Batch, Capacity, Choice, Failure, Model};
+
+use super::bfs::{Outbox, SHARED, Trail, Worker};
+use super::frontier::Frontier;
+use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::engine::control::SearchControl;
+use crate::engine::distinct_failures::DistinctFailures;
+use crate::engine::exchange::{Exchange, Inbox, Lost, Place, Round, owner_of};
+use crate::engine::execution::Stop;
+use crate::engine::explored::Explored;
+use crate::engine::lock;
+use crate::engine::store::hash::hash;
+use crate::engine::store::{self, Visited};
+use crate::plan::ResolvedPlan;
+use crate::plan::coverage::{Coverage, Limit};
+
+/// Chunks that the first worker expands in a round.
+const ROUND: usize = 16;
+
+/// Words of a parcel. Smaller parcels cost more per state, larger ones gain nothing.
+const PARCEL: usize = 1 << 14;
+
+/// A search in several processes: what its attempts and its second search have in common.
+struct Cluster<'a, M> {
+    plan: &'a ResolvedPlan,
+    model: &'a M,
+    exchange: &'a dyn Exchange,
+}
+
+/// Failures with the number of steps to them; fewer are better.
+type Failures = DistinctFailures<u32>;
+
+/// The data that the workers of this process share.
+struct Shared<'a> {
+    control: &'a SearchControl<'a>,
+    /// The failures since the last gathering.
+    failures: Mutex<Failures>,
+    /// The level that is being expanded.
+    depth: AtomicU32,
+}
+
+impl Shared<'_> {
+    #[cold]
+    fn record(&self, failure: Failure, steps: u32) {
+        lock(&self.failures).record(failure, steps, |new, old| new < old);
+    }
+}
+
+impl Trail for &Shared<'_> {
+    #[inline(always)]
+    fn expanded(&mut self, _: usize) {}
+    #[inline(always)]
+    fn fresh(&mut self, _: usize, _: Choice) {}
+    #[inline(always)]
+    fn flushed(&mut self) {}
+    fn failed(&mut self, choice: Option<Choice>, failure: Failure) {
+        self.record(failure, self.depth.load(Relaxed) + u32::from(choice.is_some()));
+    }
+    fn fresh_failed(&mut self, failure: Failure) {
+        // The initial state is found before any level is expanded.
+        let depth = self.depth.load(Relaxed);
+        self.record(failure, if depth == BEFORE { 0 } else { depth + 1 });
+    }
+}
+
+/// The depth before the first level.
+const BEFORE: u32 = u32::MAX;
+
+/// Parcels for the other processes.
+struct Parcels<'a> {
+    exchange: &'a dyn Exchange,
+    place: Place,
+    words: usize,
+    /// The states for each process, one after the other.
+    states: Vec<Vec<u64>>,
+}
+
+impl<'a> Parcels<'a> {
+    fn new(exchange: &'a dyn Exchange, words: usize) -> Parcels<'a> {
+        let place = exchange.place();
+        Parcels { exchange, place, words, states: vec![Vec::new(); place.processes] }
+    }
+
+    /// Sends all parcels, full or not.
+    fn send_all<const W: usize>(&mut self) {
+        for to in 0..self.states.len() {
+            if !self.states[to].is_empty() {
+                self.send::<W>(to);
+            }
+        }
+    }
+
+    fn send<const W: usize>(&mut self, to: usize) {
+        let parcel = parcel::pack::<W>(self.place.form, self.words, &self.states[to]);
+        self.exchange.send(to, parcel);
+        self.states[to].clear();
+    }
+}
+
+impl Outbox for Parcels<'_> {
+    #[inline(always)]
+    fn divert<const W: usize>(&mut self, batch: &mut Batch<W>) {
+        let Place { process, processes, .. } = self.place;
+        if processes == 1 {
+            return;
+        }
+        batch.retain(|state| {
+            let owner = owner_of(hash::<W>(state), processes);
+            if owner != process {
+                self.states[owner].extend_from_slice(state);
+                if self.states[owner].len() >= PARCEL {
+                    self.send::<W>(owner);
+                }
+            }
+            owner == process
+        });
+    }
+
+    fn is_mine<const W: usize>(&self, state: &[u64]) -> bool {
+        owner_of(hash::<W>(state), self.place.processes) == self.place.process
+    }
+}
+
+/// What a process reports between two levels.
+#[derive(Default)]
+struct LevelReport {
+    /// The counts since the last report.
+    seen: Coverage,
+    /// Its states in the next level.
+    waiting: u64,
+    /// New failures, and the number of steps to each.
+    failures: Vec<(Failure, u32)>,
+    /// Why this process has stopped.
+    capacity: Option<Capacity>,
+    limit: Option<u8>,
+    /// The memory of its store, and the most of its waiting states.
+    store_bytes: u64,
+    frontier_bytes: u64,
+    frontier: u64,
+    /// The width of its states and the hash of the initial one: processes that pack states in
+    /// different ways must not exchange them.
+    words: u64,
+    initial: u64,
+}
+
+save_fields!(LevelReport {
+    seen,
+    waiting,
+    failures,
+    capacity,
+    limit,
+    store_bytes,
+    frontier_bytes,
+    frontier,
+    words,
+    initial
+});
+
+/// The limits that can end a process, by their number in a report.
+const LIMITS: [Limit; 4] = [Limit::Interrupt, Limit::Time, Limit::Memory, Limit::States];
+
+/// The number of a limit in a report.
+fn number_of(limit: Limit) -> Option<u8> {
+    let number = LIMITS.iter().position(|&other| other == limit);
+    Some(number.expect("no other limit ends a single process") as u8)
+}
+
+/// The sum of the reports of all processes.
+struct LevelSum {
+    seen: Coverage,
+    waiting: u64,
+    failures: Vec<(Failure, u32)>,
+    stop: Option<Stop>,
+    store_bytes: u64,
+    frontier_bytes: u64,
+    frontier: u64,
+}
+
+impl LevelSum {
+    /// Fails if a report is not one of this search.
+    fn of(reports: &[Vec<u8>]) -> Result<LevelSum, Damaged> {
+        let read = |report: &Vec<u8>| {
+            let mut from = Reader::of(report.clone());
+            let report: LevelReport = from.get()?;
+            if from.is_at_its_end() { Ok(report) } else { Err(Damaged) }
+        };
+        let reports = reports.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        // A process that has no initial state has stopped.
+        let initial = reports.iter().map(|report| report.initial).filter(|&initial| initial != 0);
+        let differ = |of: Vec<u64>| of.windows(2).any(|pair| pair[0] != pair[1]);
+        if differ(initial.collect()) || differ(reports.iter().map(|report| report.words).collect())
+        {
+            return Err(Damaged);
+        }
+        let mut seen = Coverage::default();
+        reports.iter().for_each(|report| seen.add(&report.seen));
+        // Larger states discard all results of this attempt, so nothing else matters. Which of
+        // several needs comes first must not depend on speed.
+        let capacity = reports.iter().filter_map(|report| report.capacity);
+        let restart = capacity.min_by_key(|need| (need.part, need.value)).map(Stop::Restart);
+        let mut limits = reports.iter().filter_map(|report| report.limit);
+        let limit = match limits.next() {
+            Some(number) => Some(*LIMITS.get(usize::from(number)).ok_or(Damaged)?),
+            None => None,
+        };
+        let sum = |of: fn(&LevelReport) -> u64| reports.iter().map(of).fold(0, u64::saturating_add);
+        Ok(LevelSum {
+            seen,
+            waiting: sum(|report| report.waiting),
+            stop: restart.or(limit.map(Stop::Limit)),
+            store_bytes: sum(|report| report.store_bytes),
+            frontier_bytes: sum(|report| report.frontier_bytes),
+            frontier: sum(|report| report.frontier),
+            failures: reports.into_iter().flat_map(|report| report.failures).collect(),
+        })
+    }
+}
+
+/// Searches with the other processes. The result has the counts of all of them, and is the same in
+/// each of them.
+pub(crate) fn search<M: Model, const W: usize>(
+    plan: &ResolvedPlan,
+    model: &M,
+    control: &SearchControl,
+    exchange: &dyn Exchange,
+) -> Explored {
+    let cluster = Cluster { plan, model, exchange };
+    let (mut explored, mut failures) = (Explored::default(), Failures::default());
+    let searched = cluster.levels::<W>(control, &mut explored, &mut failures, Goal::Everything);
+    let has_schedules = !failures.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_)));
+    let schedules = searched.and_then(|()| match has_schedules {
+        true => marking::schedules::<M, W>(&cluster, control, &failures),
+        false => Ok(Vec::new()),
+    });
+    match schedules {
+        Ok(schedules) => explored.failures = schedules,
+        // Failures may be known, but without their schedules none of them can be reported.
+        Err(Lost) => control.agree(Stop::Limit(Limit::Process)),
+    }
+    explored
+}
+
+/// What a search is for.
+enum Goal<'g> {
+    /// All states, or the first failures if the plan stops there.
+    Everything,
+    /// The levels: the function gets each of them before it is expanded, and returns whether to
+    /// expand it.
+    Levels(&'g mut dyn FnMut(&Frontier<'_>) -> bool),
+}
+
+impl<M: Model> Cluster<'_, M> {
+    /// Searches level by level. Fails if another process is lost; `explored` then has the counts up
+    /// to the last level that all processes have expanded.
+    fn levels<const W: usize>(
+        &self,
+        control: &SearchControl,
+        explored: &mut Explored,
+        failures: &mut Failures,
+        goal: Goal<'_>,
+    ) -> Result<(), Lost> {
+        let words = self.model.shape().words;
+        let Ok(store) = store::build(self.plan.strategy.store(), words, self.plan.jobs) else {
+            // The other processes wait for a report.
+            let limit = number_of(Limit::Memory);
+            let report = LevelReport { words: words as u64, limit, ..LevelReport::default() };
+            let reports = self.exchange.gather(Writer::collect(|to| to.put(&report)))?;
+            let sum = LevelSum::of(&reports).map_err(|Damaged| Lost)?;
+            control.agree(sum.stop.expect("this process has stopped"));
+            return Ok(());
+        };
+        let frontier = Frontier::new(words, control);
+        let shared = Shared { control, failures: Mutex::default(), depth: AtomicU32::new(BEFORE) };
+        let worker = Worker::<_, _, W, _>::among(
+            (self.plan, self.model),
+            &*store,
+            control,
+            &frontier,
+            &shared,
+            Parcels::new(self.exchange, words),
+        );
+        let mut leader =
+            Leader { cluster: self, store: &*store, frontier: &frontier, shared: &shared, worker };
+        let end = leader.run(explored, failures, goal);
+        explored.omission = store.omission(explored.seen.states);
+        end
+    }
+}
+
+/// The worker that expands level after level and speaks with the other processes.
+struct Leader<'a, M: Model, const W: usize> {
+    cluster: &'a Cluster<'a, M>,
+    store: &'a dyn Visited,
+    frontier: &'a Frontier<'a>,
+    shared: &'a Shared<'a>,
+    worker: Worker<'a, M::Stepper<'a>, &'a Shared<'a>, W, Parcels<'a>>,
+}
+
+impl<M: Model, const W: usize> Leader<'_, M, W> {
+    fn run(
+        &mut self,
+        explored: &mut Explored,
+        failures: &mut Failures,
+        mut goal: Goal<'_>,
+    ) -> Result<(), Lost> {
+        let (plan, control) = (self.cluster.plan, self.shared.control);
+        let initial = self.worker.begin(plan.keep_going).map_or(0, |state| hash::<W>(&state));
+        let mut depth = 0u32;
+        loop {
+            // A level that was cut short is not left.
+            let waiting = if control.stopped() { 0 } else { self.frontier.advance() };
+            let sum = self.gather(waiting, initial)?;
+            explored.seen.add(&sum.seen);
+            // What the others have found counts in this process's limits and progress, too.
+            control.set_totals(explored.seen.states, explored.seen.transitions);
+            explored.seen.frontier = sum.frontier;
+            explored.store_bytes = sum.store_bytes as usize;
+            explored.frontier_bytes = sum.frontier_bytes as usize;
+            for (failure, steps) in sum.failures {
+                if failures.record(failure, steps, |new, old| new < old) {
+                    control.count_failure();
+                }
+            }
+            let limits = &control.limits;
+            let stop = if sum.stop.is_some() {
+                sum.stop
+            } else {
+                explored.seen.settled = depth.checked_sub(1);
+                if sum.waiting > 0 {
+                    explored.seen.depth = depth;
+                    control.reach_depth(depth);
+                }
+                let stops_at_finding = matches!(goal, Goal::Everything) && !plan.keep_going;
+                if stops_at_finding && !failures.is_empty() {
+                    Some(Stop::Finding)
+                } else if limits.states.is_some_and(|limit| explored.seen.states > limit) {
+                    Some(Stop::Limit(Limit::States))
+                } else if sum.waiting > 0 && limits.depth.is_some_and(|limit| depth >= limit) {
+                    Some(Stop::Limit(Limit::Depth))
+                } else {
+                    None
+                }
+            };
+            if let Some(stop) = stop {
+                control.agree(stop);
+                return Ok(());
+            }
+            let enters = match &mut goal {
+                Goal::Everything => true,
+                Goal::Levels(enter) => enter(self.frontier),
+            };
+            if sum.waiting == 0 || !enters {
+                return Ok(());
+            }
+            self.shared.depth.store(depth, Relaxed);
+            self.expand_level()?;
+            depth += 1;
+        }
+    }
+
+    /// Expands this process's states of the level, and receives its states of the next one.
+    fn expand_level(&mut self) -> Result<(), Lost> {
+        let Leader { cluster: &Cluster { plan, model, exchange }, store, frontier, shared, .. } =
+            *self;
+        let helpers = if frontier.left() < SHARED { 0 } else { plan.jobs - 1 };
+        let help = || {
+            let mut worker = Worker::<_, _, W, _>::among(
+                (plan, model),
+                store,
+                shared.control,
+                frontier,
+                shared,
+                Parcels::new(exchange, model.shape().words),
+            );
+            worker.expand_level();
+            worker.outbox.send_all::<W>();
+            worker.take_counts()
+        };
+        thread::scope(|scope| {
+            let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(help)).collect();
+            let expanded = self.expand_own();
+            if expanded.is_err() {
+                // The helpers end at once.
+                shared.control.stop(Stop::Limit(Limit::Process));
+            }
+            for helper in helpers {
+                let seen = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                self.worker.add_counts(&seen);
+            }
+            expanded
+        })?;
+        self.end_round(Round::Last)?;
+        if !shared.control.stopped() {
+            self.worker.hand_over_all();
+        }
+        Ok(())
+    }
+
+    /// Expands what the helpers leave.
+    fn expand_own(&mut self) -> Result<(), Lost> {
+        let mut chunks = 0;
+        while !self.shared.control.stopped()
+            && let Some(chunk) = self.frontier.take()
+            && self.worker.expand_chunk(chunk)
+        {
+            chunks += 1;
+            if chunks % ROUND == 0 {
+                self.end_round(Round::More)?;
+            }
+        }
+        if !self.shared.control.stopped() {
+            self.worker.hand_over_all();
+        }
+        Ok(())
+    }
+
+    fn end_round(&mut self, round: Round) -> Result<(), Lost> {
+        let exchange = self.cluster.exchange;
+        if exchange.place().processes == 1 {
+            return Ok(());
+        }
+        if !self.shared.control.stopped() {
+            self.worker.flush();
+            self.worker.outbox.send_all::<W>();
+        } else {
+            exchange.stop();
+        }
+        let mut inbox = Arrivals { leader: self, states: Vec::new(), foreign: false };
+        exchange.end_round(round, &mut inbox)?;
+        // Nothing is sent to a process that does not own it, unless the network or the other
+        // process is broken.
+        if inbox.foreign { Err(Lost) } else { Ok(()) }
+    }
+
+    /// Gathers the reports of all processes.
+    fn gather(&mut self, waiting: u64, initial: u64) -> Result<LevelSum, Lost> {
+        let control = self.shared.control;
+        let (capacity, limit) = match control.reason() {
+            Some(Stop::Restart(need)) => (Some(need), None),
+            Some(Stop::Limit(limit)) => (None, number_of(limit)),
+            _ => (None, None),
+        };
+        let (frontier, frontier_bytes) = control.most_waiting();
+        let report = LevelReport {
+            seen: self.worker.take_counts(),
+            waiting,
+            failures: mem::take(&mut *lock(&self.shared.failures)).into_vec(),
+            capacity,
+            limit,
+            store_bytes: self.store.bytes() as u64,
+            frontier_bytes: frontier_bytes as u64,
+            frontier,
+            words: self.cluster.model.shape().words as u64,
+            initial,
+        };
+        let reports = self.cluster.exchange.gather(Writer::collect(|to| to.put(&report)))?;
+        LevelSum::of(&reports).map_err(|Damaged| Lost)
+    }
+}
+
+/// Looks up the states that arrive at the end of a round.
+struct Arrivals<'l, 'a, M: Model, const W: usize> {
+    leader: &'l mut Leader<'a, M, W>,
+    states: Vec<u64>,
+    /// Whether a state arrived that is not one of this process.
+    foreign: bool,
+}
+
+impl<M: Model, const W: usize> Inbox for Arrivals<'_, '_, M, W> {
+    fn receive(&mut self, parcel: &[u8]) {
+        let worker = &mut self.leader.worker;
+        let words = self.leader.cluster.model.shape().words;
+        let unpacked = parcel::unpack::<W>(words, parcel, &mut self.states);
+        let is_mine = |state: &[u64]| state[0] & 1 == 1 && worker.outbox.is_mine::<W>(state);
+        if unpacked.is_some() && self.states.chunks_exact(words).all(is_mine) {
+            worker.add_received(&self.states);
+        } else {
+            self.foreign = true;
+        }
+    }
+
+    fn stop(&mut self) {
+        // The process that asked for it reports why.
+        self.leader.shared.control.stop(Stop::Enough);
+    }
+
+    fn idle(&mut self) {
+        let control = self.leader.shared.control;
+        let was_stopped = control.stopped();
+        self.leader.worker.poll();
+        if control.stopped() && !was_stopped {
+            self.leader.cluster.exchange.stop();
+        }
+    }
+}
