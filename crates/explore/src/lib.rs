@@ -27,6 +27,9 @@
 // Unit tests share the programs of the integration tests, which name this crate from outside.
 #[cfg(test)]
 extern crate self as preempt_explore;
+#[cfg(test)]
+#[path = "../tests/suite/toy/mod.rs"]
+mod toy;
 
 pub mod codec;
 mod driver;

@@ -394,7 +394,6 @@ impl<S: System, B: OverBound<S>> DepthFirst<S, Cursor<S>, ExecutionStats<'_, S::
                     stats.cut(cursor, Cut::Covered)?;
                 } else {
                     self.over_bound.defer(cursor, choice, step);
-                    stats.cut(cursor, Cut::Bound)?;
                 }
             } else if self.table.take(step, preemptions) {
                 return Ok(Some((choice, weight)));
@@ -437,4 +436,20 @@ fn go<S: System>(
     cursor.rewind(common);
     take_again(cursor, &steps[common..], stats)?;
     Ok(common)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_steps_belong_to_the_execution() {
+        let choice = Choice::of(ThreadId::new(0));
+        let paused = |len| {
+            let open = vec![Open { len: 0, choice }, Open { len, choice }];
+            PausedWorker::<Discard> { steps: vec![choice; 2], open, ..PausedWorker::default() }
+        };
+        assert!(paused(2).is_whole() && !paused(3).is_whole());
+        assert!(!paused(2).is_done() && PausedWorker::<Discard>::default().is_done());
+    }
 }

@@ -178,3 +178,22 @@ impl<T: Default> PausedSearch<T> {
             })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::tree::Discard;
+
+    #[test]
+    fn work_of_another_search_does_not_fit() {
+        let new = || PausedSearch::<Discard>::new(2, 1000);
+        assert!(new().fits(2, 1000));
+        assert!(!new().fits(3, 1000), "two workers have paused");
+        assert!(!new().fits(2, 999), "there are 1000 items");
+        let mut search = new();
+        search.workers[1].items = 999..1001;
+        assert!(!search.fits(2, 1000), "a worker has taken an item that does not exist");
+        search.workers[1].items = Range { start: 9, end: 8 };
+        assert!(!search.fits(2, 1000), "a range ends before it starts");
+    }
+}

@@ -357,3 +357,55 @@ fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> 
     queue.give(Item { state: initial.state, path: Vec::new() });
     Some(workers)
 }
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::ThreadId;
+
+    use super::*;
+
+    /// A worker with two waiting states of two words, after one step.
+    fn paused() -> PausedWorker {
+        let mut worker = PausedWorker::new(2);
+        let choice = Choice::of(ThreadId::new(0));
+        worker.path.push(choice);
+        worker.stack.push(&[1, 2], Waiting { choice, depth: 1 });
+        worker.stack.push(&[3, 4], Waiting { choice, depth: 2 });
+        worker
+    }
+
+    #[test]
+    fn a_damaged_stack_does_not_fit() {
+        assert!(paused().fits(2) && PausedWorker::new(2).fits(2));
+        assert!(!paused().fits(1), "states have two words");
+        let damages: [fn(&mut PausedWorker); 6] = [
+            |worker| worker.stack.states.truncate(2),
+            |worker| worker.stack.bottom = 3,
+            |worker| worker.stack.waiting[0].depth = 0,
+            |worker| worker.stack.waiting[0].depth = 3,
+            |worker| worker.stack.waiting[1].depth = 3,
+            |worker| worker.path.clear(),
+        ];
+        for (number, damage) in damages.into_iter().enumerate() {
+            let mut worker = paused();
+            damage(&mut worker);
+            assert!(!worker.fits(2), "damage {number}");
+        }
+        let item = || Item { state: vec![1, 2], path: Vec::new() };
+        assert!(PausedWorker::fit(&vec![item(), item()], 2));
+        assert!(!PausedWorker::fit(&vec![item(), item()], 3));
+    }
+
+    #[test]
+    fn a_worker_is_done_when_nothing_waits() {
+        let mut worker = paused();
+        let mut state = [0; 2];
+        assert!(!worker.is_done());
+        assert_eq!(worker.stack.give(&worker.path).state, [1, 2], "the oldest is given away");
+        assert!(!worker.is_done());
+        assert_eq!(worker.stack.pop(&mut state).map(|waiting| waiting.depth), Some(2));
+        assert_eq!(state, [3, 4], "the newest is taken");
+        assert!(worker.is_done() && worker.stack.pop(&mut state).is_none());
+        assert_eq!((worker.stack.bottom, worker.stack.bytes()), (0, 0), "nothing is kept");
+    }
+}

@@ -72,3 +72,23 @@ impl<'a> Frontier<'a> {
         self.left()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Limits;
+
+    #[test]
+    fn chunks_consist_of_whole_states() {
+        let control = SearchControl::unobserved(Limits::default());
+        for (chunk, is_whole) in [(vec![1, 2, 3, 4], true), (vec![1, 2, 3], false), (vec![], false)]
+        {
+            let frontier = Frontier::new(2, &control);
+            frontier.add(Reserved(vec![1, 2]));
+            frontier.add(Reserved(chunk));
+            assert_eq!(frontier.is_whole(), is_whole, "the next level");
+            frontier.advance();
+            assert_eq!(frontier.is_whole(), is_whole, "this level");
+        }
+    }
+}

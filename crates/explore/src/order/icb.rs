@@ -350,7 +350,7 @@ impl<S: System> Rounds<S> for Icb {
         done: Vec<PausedWorker<Deferred>>,
         stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Option<Level> {
-        let Level { bound, items, prefixes, last, .. } = level;
+        let Level { bound, items, prefixes, .. } = level;
         // The items of this level are freed before those of the next are collected. Lists are
         // appended to the first one, not to a new one, which would need all of them twice.
         drop(items);
@@ -362,7 +362,7 @@ impl<S: System> Rounds<S> for Icb {
         stats.skip_covered(waiting - next.len());
         stats.complete_bound(bound, !next.is_empty());
         let taken = stats.taken();
-        if next.is_empty() || last || self.is_last(bound, taken) {
+        if next.is_empty() || self.is_last(bound, taken) {
             return None;
         }
         let (bound, rest) = (bound + 1, AtomicUsize::new(next.len()));
@@ -375,20 +375,50 @@ mod tests {
     use preempt_system::ThreadId;
 
     use super::*;
+    use crate::engine::model::ModelExecution;
+    use crate::toy::Toy;
+
+    type Execution = ModelExecution<'static, Toy>;
+
+    const STEP: Choice = Choice { thread: ThreadId::new(0), alternative: 0 };
+
+    /// Three prefixes.
+    fn prefixes() -> Prefixes {
+        let prefixes = Prefixes::new(1);
+        prefixes.add(0, [STEP; 3].into_iter(), &mut Vec::new());
+        prefixes
+    }
+
+    /// A level whose only item follows a prefix, and which has `rest` more.
+    fn level(prefix: Prefix, rest: usize) -> Level {
+        let items = vec![Item { prefix, choice: STEP, step: None }];
+        Level { bound: 1, items, rest: AtomicUsize::new(rest), prefixes: prefixes(), last: false }
+    }
 
     #[test]
     fn prefixes_that_never_get_shorter_do_not_fit() {
-        let made = || {
-            let prefixes = Prefixes::new(1);
-            let steps = [Choice::of(ThreadId::new(0)); 3];
-            prefixes.add(0, steps.into_iter(), &mut Vec::new());
-            prefixes
-        };
-        assert!(made().fit(1) && !made().fit(2));
-        for wrong in [1, 2, 3, 9] {
-            let prefixes = made();
+        assert!(prefixes().fit(1) && !prefixes().fit(2));
+        for wrong in [1, 2, 3, 4, 9] {
+            let prefixes = prefixes();
             prefixes.0[0].write().expect("lock poisoned")[0].0 = wrong;
             assert!(!prefixes.fit(1), "{wrong}");
         }
+    }
+
+    #[test]
+    fn items_without_a_prefix_do_not_fit() {
+        let icb = Icb::new(Extent { preemptions: None, steps: None }, None, 1);
+        let fits =
+            |prefix, rest, workers| Rounds::<Execution>::fits(&icb, &level(prefix, rest), workers);
+        assert!(fits(0, 0, 1) && fits(3, 1, 1));
+        assert!(!fits(4, 1, 1), "there are three prefixes");
+        assert!(!fits(3, 2, 1), "there is one item");
+        assert!(!fits(3, 1, 2), "the prefixes are those of one worker");
+        let kept_fits = |prefix, path| {
+            let next = vec![Item { prefix, choice: STEP, step: None }];
+            Rounds::<Execution>::kept_fits(&icb, &level(3, 1), &Deferred { next, path })
+        };
+        assert!(kept_fits(3, vec![1, 2, 3]));
+        assert!(!kept_fits(4, vec![]) && !kept_fits(3, vec![1, 2, 4]));
     }
 }

@@ -114,3 +114,51 @@ impl<S: System> Chooser<S> for Priorities {
         self.longest = self.longest.max(self.steps);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::ModelExecution;
+    use crate::toy::Toy;
+
+    type Execution = ModelExecution<'static, Toy>;
+
+    /// Priorities of two threads, after executions of at most `longest` steps.
+    fn priorities(depth: u32, longest: u32) -> Priorities {
+        Priorities { longest, ..Priorities::new(depth, 2) }
+    }
+
+    #[test]
+    fn every_order_of_priorities_and_every_change_point_is_drawn() {
+        let (mut orders, mut points) = ([0; 2], [0; 3]);
+        for run in 0..600 {
+            let mut drawn = priorities(3, 3);
+            Chooser::<Execution>::begin(&mut drawn, &mut Pcg::new(0, run));
+            assert_eq!(drawn.priorities.iter().sum::<u32>(), 3 + 4, "initial ones are the highest");
+            orders[usize::from(drawn.priorities[0] == 3)] += 1;
+            let [(one, 1), (other, 2)] = drawn.changes[..] else { panic!("{:?}", drawn.changes) };
+            assert_ne!(one, other);
+            points[one as usize - 1] += 1;
+        }
+        assert!(orders.iter().all(|order| (250..350).contains(order)), "{orders:?}");
+        assert!(points.iter().all(|point| (150..250).contains(point)), "{points:?}");
+    }
+
+    #[test]
+    fn there_are_as_many_change_points_as_steps_at_most() {
+        for (depth, longest, changes) in [(1, 9, 0), (4, 0, 0), (4, 1, 1), (4, 3, 3), (4, 4, 3)] {
+            let mut drawn = priorities(depth, longest);
+            Chooser::<Execution>::begin(&mut drawn, &mut Pcg::new(0, 0));
+            assert_eq!(drawn.changes.len(), changes, "depth {depth}, {longest} steps");
+        }
+    }
+
+    #[test]
+    fn priorities_of_another_search_do_not_fit() {
+        let fresh = Priorities::new(3, 2);
+        let fits = |drawn: &Priorities| Chooser::<Execution>::fits(drawn, &fresh);
+        assert!(fits(&priorities(3, 7)));
+        assert!(!fits(&priorities(2, 7)) && !fits(&Priorities::new(3, 4)));
+        assert!(!fits(&priorities(3, u32::MAX)), "one step more must be a number");
+    }
+}

@@ -222,3 +222,25 @@ pub(crate) fn retrace<M: Model>(
         paths.into_iter().map(schedule).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use preempt_system::ThreadId;
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_levels_are_dropped_only_if_there_is_no_room() {
+        let mut links = Links::new(4);
+        let mut add_level = |states: usize| {
+            links.new_level();
+            (0..states).for_each(|_| links.fresh(0, Choice::of(ThreadId::new(0))));
+            links.flushed();
+            (links.first, links.levels.len(), links.kept)
+        };
+        assert_eq!(add_level(2), (0, 2, 2));
+        assert_eq!(add_level(2), (0, 3, 4), "there is room for four links");
+        assert_eq!(add_level(1), (2, 2, 3), "the first level was empty");
+        assert_eq!(add_level(9), (3, 2, 10), "two levels stay");
+    }
+}

@@ -113,3 +113,18 @@ impl<S: System> Chooser<S> for Remaining {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::ModelExecution;
+    use crate::toy::Toy;
+
+    #[test]
+    fn steps_of_other_threads_do_not_fit() {
+        type Execution = ModelExecution<'static, Toy>;
+        let fits =
+            |threads| Chooser::<Execution>::fits(&Remaining::new(threads), &Remaining::new(3));
+        assert!(fits(3) && !fits(2));
+    }
+}

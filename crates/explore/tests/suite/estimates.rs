@@ -1,10 +1,13 @@
 //! The errors of estimates on trees of known size. The errors that `estimate.rs` states are checked
 //! here.
 
+use std::io::{self, Write};
 use std::sync::Mutex;
 
 use crate::toy::{Op, Toy};
-use preempt_explore::{Cache, Estimate, Limits, Observer, Order, Plan, Progress};
+use preempt_explore::{
+    Cache, Checkpoints, Estimate, Keeper, Limits, Observer, Order, Outcome, Plan, Progress,
+};
 
 /// Records all progress reports.
 #[derive(Default)]
@@ -29,6 +32,32 @@ fn watch(plan: Plan, toy: Toy) -> (Vec<Progress>, u64) {
         notes.0.into_inner().expect("mutex poisoned"),
         outcome.tally.expect("a search over executions").taken(),
     )
+}
+
+/// Lets a search report after every step, and keeps no checkpoint.
+struct EveryStep;
+
+impl Keeper for EveryStep {
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    fn keep(&self, _: &dyn Fn(&mut dyn Write) -> io::Result<()>) {
+        unreachable!("no checkpoint is due")
+    }
+
+    fn poll_interval(&self) -> u64 {
+        1
+    }
+}
+
+fn watch_every_step(plan: Plan, toy: Toy) -> (Vec<Progress>, Outcome) {
+    let notes = Notes::default();
+    let search = plan.build().expect("a plan that makes sense");
+    let (outcome, _) = search
+        .run_with(toy, &notes, Checkpoints::of(1, &EveryStep))
+        .expect("there is no checkpoint");
+    (notes.0.into_inner().expect("mutex poisoned"), outcome)
 }
 
 /// Threads of these lengths, all of whose steps depend on each other.
@@ -200,4 +229,38 @@ fn several_workers_estimate_the_same_tree() {
     let estimate = last.estimate.expect("a tree has an estimate");
     // However the workers shared the tree, nearly all of the weight is there at the end.
     assert!(error(estimate, all) < 1.05, "{estimate:?}");
+}
+
+/// At the end of a search the parts of the tree that were explored, cut or found to be covered
+/// weigh as much as the whole.
+#[test]
+fn nothing_of_the_tree_is_left_at_the_end() {
+    let icb = |cache| Plan::new().order(Order::Icb { cache });
+    // Two threads whose steps depend on each other, and one whose steps do not.
+    let mixed = Toy::new(2, [0, 0, 1].map(|cell| vec![Op::Set { cell, value: 0 }; 4]).to_vec());
+    for (plan, toy) in [
+        (all(), threads(&[3, 3, 3])),
+        (within(2), threads(&[4, 4, 4])),
+        (Plan::new().order(Order::DfsHb), mixed.clone()),
+        (Plan::new().order(Order::Depth { steps: 6 }), threads(&[4, 4, 4])),
+        (icb(Cache::None), threads(&[3, 3, 3])),
+        (icb(Cache::Hb), mixed),
+    ] {
+        let (notes, outcome) = watch_every_step(plan, toy);
+        let bounds: Vec<_> = match plan.order {
+            Order::Icb { .. } => (0..)
+                .zip(&outcome.bounds)
+                .map(|(bound, seen)| (Some(bound), seen.new.taken()))
+                .collect(),
+            _ => vec![(None, outcome.tally.expect("a search over executions").taken())],
+        };
+        let mut looked = 0;
+        for (bound, all) in bounds {
+            let last = notes.iter().rfind(|note| bound.is_none() || note.bound == bound);
+            let Some(estimate) = last.and_then(|note| note.estimate) else { continue };
+            looked += 1;
+            assert!(error(estimate, all) < 1.5, "{plan:?}, {bound:?}: {estimate:?} of {all}");
+        }
+        assert!(looked > 0, "{plan:?}");
+    }
 }

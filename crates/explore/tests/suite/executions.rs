@@ -497,6 +497,18 @@ fn urw_samples_interleavings_uniformly() {
 }
 
 #[test]
+fn urw_adds_the_steps_of_a_thread_to_those_of_the_thread_that_starts_it() {
+    // Seven steps one after the other, of which the first starts the thread that takes the others,
+    // and one step that fails if it comes before them: in 1 of 8 interleavings.
+    let mut started = vec![Op::Set { cell: 1, value: 0 }; 6];
+    started[0] = Op::Start { cell: 0 };
+    let fails = vec![Op::AssertNot { cell: 0, value: 0 }];
+    let toy = Toy::new(2, vec![vec![Op::Set { cell: 0, value: 1 }], started, fails]);
+    let failed = run(Plan::new().order(Order::Urw).runs(8_000).keep_going(), &toy).coverage.failed;
+    assert!((900..1100).contains(&failed), "{failed} of 8,000, expected 1,000");
+}
+
+#[test]
 fn pct_finds_errors_with_the_guaranteed_probability() {
     // A lost update: depth 2, two threads, at most 4 steps of which 3 have a choice.
     let lost = |thread: u64| {

@@ -223,9 +223,10 @@ fn a_failing_initial_state_has_an_empty_schedule() {
         assert_eq!(outcome.verdict, Verdict::Violation);
         assert_eq!(outcome.findings.len(), 1);
         assert!(outcome.findings[0].schedule.steps().is_empty());
-        assert_eq!(outcome.coverage.states, 1);
+        assert_eq!((outcome.coverage.states, outcome.coverage.failed), (1, 1), "{plan:?}");
         let outcome = run(plan.keep_going(), &toy);
         assert_eq!((outcome.findings.len(), outcome.coverage.states), (2, 9), "{plan:?}");
+        assert_eq!(outcome.coverage.failed, 1 + 9, "the invariant fails in every state");
     }
 }
 

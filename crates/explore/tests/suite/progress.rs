@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 
 use crate::toy::{Op, Toy, grid};
-use preempt_explore::{Checkpoints, Keeper, Observer, Order, Outcome, Plan, Progress};
+use preempt_explore::{Cache, Checkpoints, Keeper, Observer, Order, Outcome, Plan, Progress};
 
 /// Lets a search report after every state, and keeps no checkpoint.
 struct EveryState;
@@ -84,6 +84,21 @@ fn depth_first_reports_state_by_state() {
     assert_eq!(Some(seen.frontier), most);
     // Every state of the stack has its words and the step that leads to it.
     assert!(outcome.frontier_bytes > 8 * seen.frontier as usize * toy.words);
+}
+
+/// Steps wait at two of the states of an execution, in icb for the next level, otherwise on the
+/// stack; at the end none is left.
+#[test]
+fn searches_over_executions_report_the_steps_that_wait() {
+    let toy = grid(2, 2);
+    for order in [Order::Icb { cache: Cache::None }, Order::Executions] {
+        let (outcome, reports) = observe(Plan::new().order(order), &toy);
+        let waiting: Vec<u64> = reports.iter().map(|report| report.frontier).collect();
+        assert_eq!(waiting.last(), Some(&0), "{order:?}: {waiting:?}");
+        assert_eq!(waiting.iter().max(), Some(&2), "{order:?}: {waiting:?}");
+        assert_eq!(outcome.coverage.frontier, 2, "{order:?}");
+        assert_eq!(outcome.executions(), Some(6), "{order:?}");
+    }
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::io::{self, Cursor, Write};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::toy::{Op, Toy, philosophers, random};
+use crate::toy::{Op, Toy, grid, philosophers, random};
 use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{
-    Cache, Checkpoints, Keeper, Limits, Order, Outcome, Plan, Points, Reduction, Sampling, Saved,
-    Silent, StoreKind, oracle,
+    Cache, Checkpoints, Estimate, Keeper, Limits, Observer, Order, Outcome, Plan, Points, Progress,
+    Reduction, Sampling, Saved, Silent, StoreKind, oracle,
 };
 
 /// The program of all checkpoints here.
@@ -39,9 +39,18 @@ impl Keeper for Tape {
 }
 
 fn run(plan: &Plan, toy: &Toy, checkpoints: Checkpoints<'_>) -> Outcome {
+    observe(plan, toy, &Silent, checkpoints)
+}
+
+fn observe(
+    plan: &Plan,
+    toy: &Toy,
+    observer: &dyn Observer,
+    checkpoints: Checkpoints<'_>,
+) -> Outcome {
     let search = plan.build().unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}"));
     let (outcome, _) = search
-        .run_with(toy.clone(), &Silent, checkpoints)
+        .run_with(toy.clone(), observer, checkpoints)
         .unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}"));
     Outcome { elapsed: Duration::ZERO, ..outcome }
 }
@@ -63,6 +72,7 @@ fn plans() -> Vec<Plan> {
         states(of(Order::DepthFirst)),
         of(Order::DepthFirst).limits(Limits { depth: Some(4), ..Limits::default() }),
         of(Order::BreadthFirst).store(StoreKind::Fingerprint),
+        of(Order::BreadthFirst).store(StoreKind::Sorted),
         cartesian(Reading::Late),
         cartesian(Reading::Literal).order(Order::DepthFirst),
         transactions(Reduction::Transactions),
@@ -150,4 +160,61 @@ fn every_checkpoint_leads_to_the_same_outcome() {
         }
     }
     assert!(searches > 250 && resumed > 1_200, "{searches} searches, {resumed} resumed");
+}
+
+/// Wants estimates, and keeps the last one.
+#[derive(Default)]
+struct LastEstimate(Mutex<Option<Estimate>>);
+
+impl Observer for LastEstimate {
+    fn progress(&self, progress: &Progress) {
+        let mut last = self.0.lock().expect("mutex poisoned");
+        *last = progress.estimate.or(*last);
+    }
+
+    fn wants_estimates(&self) -> bool {
+        true
+    }
+}
+
+/// A search that makes estimates needs the weights in its checkpoints, from the first one on. From
+/// a checkpoint without them it goes on without estimates.
+#[test]
+fn estimates_are_the_same_after_a_checkpoint() {
+    let of = |order| Plan::new().order(order);
+    let toy = grid(2, 4);
+    for plan in [
+        of(Order::Executions),
+        of(Order::ContextBounded).bound(2),
+        of(Order::Icb { cache: Cache::None }),
+    ] {
+        let last = |observer: LastEstimate| observer.0.into_inner().expect("mutex poisoned");
+        let silent = Tape::default();
+        let estimating = LastEstimate::default();
+        let through = observe(&plan, &toy, &estimating, Checkpoints::of(PROGRAM, &silent));
+        let expected = last(estimating);
+        assert!(expected.is_some(), "{plan:?}");
+        for wanted in [true, false] {
+            let tape = Tape { keeps: true, ..Tape::default() };
+            let (estimating, checkpoints) =
+                (LastEstimate::default(), Checkpoints::of(PROGRAM, &tape));
+            let observer: &dyn Observer = if wanted { &estimating } else { &Silent };
+            observe(&plan, &toy, observer, checkpoints);
+            let kept = tape.kept.into_inner().expect("mutex poisoned");
+            for at in [0, 1, 2, kept.len() / 2, kept.len() / 4 * 3] {
+                let saved = Saved::open(Cursor::new(kept[at].clone()));
+                let saved = saved.unwrap_or_else(|refusal| panic!("{plan:?}: {refusal}"));
+                let estimating = LastEstimate::default();
+                let checkpoints = Checkpoints::of(PROGRAM, &silent).resume(saved);
+                let rest = observe(&plan, &toy, &estimating, checkpoints);
+                let what = format!("{plan:?}, checkpoint {at}, with estimates: {wanted}");
+                assert_eq!(rest, through, "{what}");
+                let estimate = last(estimating);
+                assert!(
+                    estimate == expected || !wanted && estimate.is_none(),
+                    "{what}: {estimate:?}, not {expected:?}"
+                );
+            }
+        }
+    }
 }

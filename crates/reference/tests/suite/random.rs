@@ -1,5 +1,7 @@
 //! Random programs: every search agrees with the reference, and every construct is generated.
 
+use std::ops::Range;
+
 use preempt_lang::source::Source;
 use preempt_lang::syntax::parse;
 use preempt_reference::compare::{Selection, Verdict, compare};
@@ -9,16 +11,33 @@ use preempt_reference::shrink::shrink;
 
 const PROGRAMS: u64 = 1_000;
 
-#[test]
-fn every_search_agrees_with_the_reference() {
-    // `REFERENCE_PROGRAMS` overrides the number of programs that CI uses.
+/// For each program of which all searches are compared, this many of which only the states are.
+const MORE: u64 = 10;
+
+/// The number of programs that CI uses, or `REFERENCE_PROGRAMS`.
+fn programs() -> u64 {
     let programs =
         std::env::var("REFERENCE_PROGRAMS").ok().and_then(|programs| programs.parse().ok());
-    let programs: u64 = programs.unwrap_or(PROGRAMS);
+    programs.unwrap_or(PROGRAMS)
+}
+
+#[test]
+fn every_search_agrees_with_the_reference() {
+    agree(0..programs(), Selection::Some);
+}
+
+/// Every search uses the same compiler, so one of them can check it with more programs.
+#[test]
+fn the_states_of_more_programs_agree_with_the_reference() {
+    agree(programs()..(1 + MORE) * programs(), |_| Selection::First);
+}
+
+fn agree(seeds: Range<u64>, selection: impl Fn(u64) -> Selection) {
+    let programs = seeds.end - seeds.start;
     let (mut agree, mut refused) = (0, 0);
-    for seed in 0..programs {
+    for seed in seeds {
         let text = program(seed);
-        let selection = Selection::Some(seed);
+        let selection = selection(seed);
         match compare(&text, selection) {
             Verdict::Agree(_) => agree += 1,
             Verdict::TooLarge => {}

@@ -8,12 +8,7 @@ use crate::engine::control::SearchControl;
 use crate::engine::store;
 use crate::order::{bfs, retrace};
 use crate::plan::{Plan, StoreKind};
-
-// The programs of the integration tests.
-#[path = "../../../tests/suite/toy/mod.rs"]
-mod toy;
-
-use toy::{Toy, grid, philosophers, random};
+use crate::toy::{Toy, grid, philosophers, random};
 
 fn resolved(plan: Plan) -> ResolvedPlan {
     plan.resolve().unwrap_or_else(|refusal| panic!("{refusal}"))

@@ -198,3 +198,79 @@ impl Counts {
 fn check<const N: usize>(invariants: [(bool, &'static str); N]) -> Result<(), &'static str> {
     invariants.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, invariant)| Err(invariant))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::execution::Ignore;
+    use crate::toy::{Op, Toy, grid, random};
+
+    fn search(toy: &Toy, algorithm: Algorithm, bound: u32, names: Names) -> Counts {
+        let mut cursor = Cursor::new(toy).expect("states of a toy have room");
+        let config = Config { bound, names, ..Config::default() };
+        run(&mut cursor, &mut Ignore, &config, algorithm).expect("nothing stops the search")
+    }
+
+    /// Threads of two steps each. If all steps depend on each other, a happens-before state is a
+    /// sequence of steps: there are 6 of four steps, and 19 with their prefixes. If threads are
+    /// independent, it is one of 9 pairs of positions, with 12 steps between them.
+    #[test]
+    fn small_systems_have_the_counts_that_follow_from_their_graphs() {
+        let dependent = grid(2, 2);
+        let independent =
+            Toy::new(2, [0, 1].map(|cell| vec![Op::Set { cell, value: 0 }; 2]).to_vec());
+        let of = |executions, searches, marks, evaluations, states, bounded| Counts {
+            executions,
+            searches,
+            marks,
+            evaluations,
+            states,
+            cuts: states,
+            bounded,
+            initial: true,
+            ..Counts::default()
+        };
+        for names in [Names::Fingerprints, Names::Exact] {
+            let states = |toy, bound| search(toy, Algorithm::States, bound, names);
+            let terminals = |toy, bound| search(toy, Algorithm::Terminals, bound, names);
+            assert_eq!(states(&dependent, 9), of(6, 19, 0, 0, 19, 0));
+            // One execution passes five states. Of the others, the last two on either side have a
+            // successor that was visited before.
+            let dead_ends = 2;
+            assert_eq!(states(&independent, 9), Counts { dead_ends, ..of(1, 9, 0, 0, 9, 0) });
+            // Every state but the initial one follows one other state, or its two neighbours.
+            assert_eq!(terminals(&dependent, 9), of(6, 19, 19, 18, 19, 0));
+            assert_eq!(terminals(&independent, 9), of(1, 5, 9, 12, 9, 0));
+            // Without preemptions, one thread follows the other; after the first step of either,
+            // the step of the other one is left out.
+            assert_eq!(states(&dependent, 0), of(2, 9, 0, 0, 9, 2));
+            assert_eq!(terminals(&dependent, 0), of(2, 9, 9, 8, 9, 2));
+        }
+    }
+
+    #[test]
+    fn the_invariants_hold_on_random_programs() {
+        let mut searched = 0;
+        for seed in 0..200 {
+            // Cells that never outgrow their bits.
+            let toy = Toy { bits: 10, ..random(seed) };
+            if crate::oracle::executions(&toy).is_none_or(|all| all.values().sum::<u128>() > 400) {
+                continue;
+            }
+            searched += 1;
+            for bound in [0, 1, 2] {
+                let named = |algorithm| {
+                    let [one, other] = [Names::Fingerprints, Names::Exact]
+                        .map(|names| search(&toy, algorithm, bound, names));
+                    assert_eq!(one, other, "program {seed}, bound {bound}");
+                    one
+                };
+                let (states, terminals) = (named(Algorithm::States), named(Algorithm::Terminals));
+                assert_eq!(states.check_states(), Ok(()), "program {seed}, bound {bound}");
+                assert_eq!(terminals.check_terminals(), Ok(()), "program {seed}, bound {bound}");
+                assert_eq!(states.bounded > 0, terminals.bounded > 0, "program {seed}");
+            }
+        }
+        assert!(searched > 30, "{searched}");
+    }
+}

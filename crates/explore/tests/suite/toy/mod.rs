@@ -26,6 +26,8 @@ pub enum Op {
     Await { cell: usize, value: u64 },
     /// Waits until a cell has a value; the thread may rest there.
     Rest { cell: usize, value: u64 },
+    /// There is no thread here until a cell is not 0.
+    Start { cell: usize },
     /// Waits until a cell is 0, then makes it 1.
     Lock { cell: usize },
     /// Makes a cell 0; fails if it is 0 already.
@@ -142,10 +144,11 @@ impl Toy {
             Op::Rest { cell: c, value } if self.cell(state, c) != value => {
                 return Ok(Step::Blocked { resting: true });
             }
+            Op::Start { cell: c } if self.cell(state, c) == 0 => return Ok(Step::Vacant),
             Op::Lock { cell: c } if self.cell(state, c) != 0 => {
                 return Ok(Step::Blocked { resting: false });
             }
-            Op::Await { .. } | Op::Rest { .. } => {}
+            Op::Await { .. } | Op::Rest { .. } | Op::Start { .. } => {}
             Op::Lock { cell: c } => self.put(state, cell(c), 1)?,
             Op::Unlock { cell: c } if self.cell(state, c) == 0 => {
                 return wrong(state, FailureKind::Runtime, format!("lock {c} is not held"));
@@ -247,6 +250,7 @@ impl Stepper for &Toy {
         let t = choice.thread.index();
         let (cell, access) = match self.threads[t].get(self.get(state, t) as usize) {
             None => return Step::Ended,
+            Some(&Op::Start { cell }) => (cell, Access::Read),
             Some(&Op::Await { cell, .. } | &Op::Rest { cell, .. }) => (cell, Access::Read),
             Some(&Op::AssertNot { cell, .. } | &Op::JumpIf { cell, .. }) => (cell, Access::Read),
             Some(&Op::Add { cell, .. } | &Op::Set { cell, .. } | &Op::Lock { cell }) => {
