@@ -68,7 +68,11 @@ impl CheckReport<'_> {
             }
             _ => counted(finding.preemptions.into(), "preemption"),
         };
-        text += &row("schedule", &format!("{steps}, {preemptions}{}", simplicity(finding)), layout);
+        text += &row(
+            "schedule",
+            &format!("{steps}, {preemptions}{}", simplicity(finding, self.outcome.memory)),
+            layout,
+        );
         let token = token::token(&finding.schedule, &Ending::of(Some(&finding.failure)));
         if token.len() > LONGEST_TOKEN {
             text += &row(
@@ -96,7 +100,9 @@ fn wrapped(headline: &str, layout: &Layout) -> String {
 }
 
 /// Whether simpler schedules of a finding exist, as far as it is known.
-fn simplicity(finding: &Finding) -> String {
+fn simplicity(finding: &Finding, memory: MemoryModel) -> String {
+    // Under weak memory a finding counts stale accesses as preemptions.
+    let stale = if memory == MemoryModel::Weak { " or stale accesses" } else { "" };
     let Some(Shrunk { steps, preemptions, executions, fewest }) = finding.shrunk else {
         return String::new();
     };
@@ -105,12 +111,14 @@ fn simplicity(finding: &Finding) -> String {
     if now != (steps, preemptions) {
         let (steps, preemptions) =
             (counted(steps as u64, "step"), counted(preemptions.into(), "preemption"));
-        text += &format!("; found with {steps}, {preemptions}");
+        text += &format!("; found with {steps}, {preemptions}{stale}");
     }
     match (fewest, now.1) {
         (true, 0) => {}
         (true, _) => {
-            text += "; minimal: no schedule with fewer preemptions reproduces this failure"
+            text += &format!(
+                "; minimal: no schedule with fewer preemptions{stale} reproduces this failure"
+            )
         }
         (false, _) => {
             text += &format!(

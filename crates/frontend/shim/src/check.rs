@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use preempt_explore::{
@@ -15,6 +16,7 @@ use crate::foreign_threads::creation;
 use crate::page::Page;
 use crate::program::Closure;
 use crate::report::Format;
+use crate::runtime::orderings::Orderings;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
 use crate::stderr::ProgressObserver;
 use crate::watchdog::{Timeouts, Watchdog, WatchedCheck};
@@ -104,6 +106,8 @@ pub struct Check {
     pub(crate) quiet: bool,
     pub(crate) allow_uncontrolled: bool,
     pub(crate) max_turn: Duration,
+    /// Records and replaces orderings: see [`Check::weaken`].
+    pub(crate) orderings: Option<Arc<Orderings>>,
 }
 
 impl Default for Check {
@@ -143,6 +147,7 @@ impl Default for Check {
             quiet: false,
             allow_uncontrolled: false,
             max_turn: Duration::from_secs(60),
+            orderings: None,
         }
     }
 }
@@ -507,7 +512,17 @@ impl Check {
     /// Explores the schedules of `f`; panics with the reason if the check is refused.
     #[track_caller]
     pub(crate) fn explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Explored {
-        match self.try_explore(f, format) {
+        self.explore_at(f, format, Location::caller())
+    }
+
+    /// The same for a check at `place`.
+    pub(crate) fn explore_at(
+        &self,
+        f: &(dyn Fn() + Sync),
+        format: Format,
+        place: &'static Location<'static>,
+    ) -> Explored {
+        match self.try_explore_at(f, format, place) {
             Ok(explored) => explored,
             Err(refusal) => panic!("this check cannot be made: {refusal}"),
         }
@@ -516,6 +531,16 @@ impl Check {
     /// Explores the schedules of `f`.
     #[track_caller]
     fn try_explore(&self, f: &(dyn Fn() + Sync), format: Format) -> Result<Explored, Refusal> {
+        self.try_explore_at(f, format, Location::caller())
+    }
+
+    /// Explores the schedules of `f` for a check at `place`.
+    fn try_explore_at(
+        &self,
+        f: &(dyn Fn() + Sync),
+        format: Format,
+        place: &'static Location<'static>,
+    ) -> Result<Explored, Refusal> {
         if is_set() {
             return Err(Refusal::Nested);
         }
@@ -524,14 +549,18 @@ impl Check {
         }
         hook::install();
         overflow::install();
-        let check = settings::of_environment(self.clone())?.with_initial_memory();
+        let mut check = settings::of_environment(self.clone())?.with_initial_memory();
+        if check.orderings.is_some() {
+            // One of many searches, whose findings are only counted.
+            (check.replay, check.html, check.save_schedule, check.shrink) =
+                (None, None, None, None);
+        }
         possible::is_possible(&check)?;
         let mut search = possible::within_memory(check.plan()).build_for_program()?;
         let timeouts =
             Timeouts { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
-        let watched = std::sync::Arc::new(WatchedCheck::new(timeouts));
+        let watched = Arc::new(WatchedCheck::new(timeouts));
         let _watchdog = Watchdog::new(watched.clone());
-        let place = Location::caller();
         let page = check.html.as_deref().map(|path| Page::new(path, place));
         let options = Options {
             since: identity::next_execution(),
@@ -565,7 +594,8 @@ impl Check {
                 ),
                 ..options
             };
-            let closure = Closure::new(f, options, watched.clone());
+            let mut closure = Closure::new(f, options, watched.clone());
+            closure.orderings = check.orderings.clone();
             let foreign_threads = closure.foreign_threads.clone();
             search.run_program(closure, &ProgressObserver::new(check.quiet, &foreign_threads))
         };

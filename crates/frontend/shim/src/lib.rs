@@ -189,6 +189,8 @@ pub mod thread;
 mod uncontrolled;
 #[cfg(feature = "check")]
 mod watchdog;
+#[cfg(feature = "check")]
+mod weaken;
 
 #[cfg(not(feature = "check"))]
 mod plain;
@@ -209,11 +211,13 @@ pub use {
     preempt_explore::{Cache, Count, Order, Outcome, Reduction},
     preempt_system::{Failure, FailureKind, Finding, MemoryModel as Memory, Verdict},
     refusal::Refusal,
+    runtime::orderings::OrderingRole,
     shuttle::{
         Config, FailurePersistence, MaxSteps, PortfolioRunner, Runner, check_dfs, check_pct,
         check_random, check_random_with_seed, check_uncontrolled_nondeterminism, check_urw, rand,
         replay, replay_from_file, scheduler,
     },
+    weaken::{OrderingReport, OrderingTrial, TrialResult},
 };
 
 #[cfg(not(feature = "check"))]

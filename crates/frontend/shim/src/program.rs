@@ -12,6 +12,7 @@ use crate::foreign_threads::ForeignThreads;
 use crate::runtime::arena::Escapes;
 use crate::runtime::blocks::Block;
 use crate::runtime::interrupt::Stuck;
+use crate::runtime::orderings::Orderings;
 use crate::runtime::place::Place;
 use crate::runtime::restart::{Obstacle, Requirements, RestartReason};
 use crate::runtime::{Options, Runtime, site};
@@ -27,6 +28,8 @@ pub(crate) struct Closure<'f> {
     body: &'f (dyn Fn() + Sync),
     pub(crate) options: Options,
     pub(crate) watched: Arc<WatchedCheck>,
+    /// Records and replaces orderings: see [`Check::weaken`](crate::Check::weaken).
+    pub(crate) orderings: Option<Arc<Orderings>>,
     /// Interference by threads outside the check.
     pub(crate) foreign_threads: Arc<ForeignThreads>,
     slots: usize,
@@ -122,6 +125,7 @@ impl<'f> Closure<'f> {
             body,
             options,
             watched,
+            orderings: None,
             foreign_threads,
             slots: INITIAL_SLOTS,
             // The memory needs the clocks by which races are detected.
@@ -206,13 +210,16 @@ impl<'f> Program for Closure<'f> {
         Execution::new(
             self,
             self.body,
-            Runtime::new(
-                self.options,
-                self.names(),
-                self.requirements.clone(),
-                self.escapes(),
-                self.foreign_threads.clone(),
-            ),
+            Runtime {
+                orderings: self.orderings.clone(),
+                ..Runtime::new(
+                    self.options,
+                    self.names(),
+                    self.requirements.clone(),
+                    self.escapes(),
+                    self.foreign_threads.clone(),
+                )
+            },
         )
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod identity;
 pub(crate) mod interrupt;
 mod lives;
 pub(crate) mod notes;
+pub(crate) mod orderings;
 pub(crate) mod overflow;
 pub(crate) mod place;
 pub(crate) mod restart;
@@ -56,6 +57,7 @@ use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
 use self::interrupt::Stuck;
 use self::notes::Notes;
+use self::orderings::Orderings;
 use self::place::Place;
 use self::restart::{Requirements, RestartReason};
 use self::stale_watch::StaleWatch;
@@ -218,6 +220,8 @@ pub(crate) struct Runtime {
     pub(crate) weak_memory: Option<Box<WeakMemory>>,
     /// Follows the execution, to detect the first access that weak memory might allow to be stale.
     pub(crate) stale_watch: Option<Box<StaleWatch>>,
+    /// Records and replaces orderings, for a check that tries others.
+    pub(crate) orderings: Option<Arc<Orderings>>,
     /// The number of the current step, from 1.
     pub(crate) step: u32,
     /// Threads in the order in which they were started.
@@ -278,6 +282,7 @@ impl Runtime {
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
             stale_watch: watches_stale.then(Box::default),
+            orderings: None,
             step: 0,
             order: vec![0],
             statics: Statics::default(),
@@ -389,6 +394,7 @@ impl Runtime {
         self.watches = false;
         self.coroutines.forget_registers();
         self.notes.pointers.clear();
+        self.notes.accesses.clear();
         self.order.truncate(1);
         if self.requirements.races {
             self.races = RaceDetector::new();

@@ -31,3 +31,4 @@ mod weak;
 mod weak_classics;
 mod weak_default;
 mod weak_objects;
+mod weaken;

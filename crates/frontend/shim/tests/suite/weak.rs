@@ -264,6 +264,21 @@ fn a_report_says_which_store_was_not_seen() {
     assert!(report.contains("stored 1 in step"), "{report}");
     assert!(report.contains("nothing orders the two"), "{report}");
     assert!(report.contains("0 preemptions, 1 stale access"), "{report}");
+    assert!(!report.contains("this would be"), "{report}");
+    let hint = |store, load| {
+        let report = weak().report(|| crate::weaken::message(Relaxed, store, load));
+        let words: Vec<&str> = report.split_whitespace().collect();
+        let from = words.iter().position(|word| *word == "two.").expect("a hint") + 2;
+        let until = words[from..].iter().position(|word| *word == "be").expect("its end");
+        words[from..=from + until + 1].join(" ").replace("//", "").replace("  ", " ")
+    };
+    let both = "is stored in step 2 with Relaxed and loaded in step 4 with Relaxed: with Release \
+                and Acquire this would be 7";
+    assert_eq!(hint(Relaxed, Relaxed), both);
+    let store = "is stored in step 2 with Relaxed: with Release this would be 7";
+    assert_eq!(hint(Relaxed, Acquire), store);
+    let load = "is loaded in step 4 with Relaxed: with Acquire this would be 7";
+    assert_eq!(hint(Release, Relaxed), load);
     let pass = weak().report(|| store_buffering(SeqCst));
     assert!(pass.contains("weak memory, without load buffering"), "{pass}");
 }

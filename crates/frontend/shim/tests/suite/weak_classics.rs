@@ -8,12 +8,12 @@ use preempt::{Check, FailureKind, Memory, Outcome, Verdict, hint, thread};
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-fn weak() -> Check {
+pub(crate) fn weak() -> Check {
     Check::new().memory(Memory::Weak).quiet()
 }
 
 /// Plain data. The race detector sees every access.
-struct Plain(UnsafeCell<usize>);
+pub(crate) struct Plain(UnsafeCell<usize>);
 
 // SAFETY: the threads of a check run one at a time, and racing accesses fail the check.
 unsafe impl Sync for Plain {}
@@ -21,23 +21,23 @@ unsafe impl Sync for Plain {}
 unsafe impl Send for Plain {}
 
 impl Plain {
-    fn new(value: usize) -> Plain {
+    pub(crate) fn new(value: usize) -> Plain {
         Plain(UnsafeCell::new(value))
     }
 
-    fn get(&self) -> usize {
+    pub(crate) fn get(&self) -> usize {
         // SAFETY: see above.
         self.0.with(|cell| unsafe { *cell })
     }
 
-    fn set(&self, value: usize) {
+    pub(crate) fn set(&self, value: usize) {
         // SAFETY: see above.
         self.0.with_mut(|cell| unsafe { *cell = value });
     }
 }
 
 /// Runs `first` in another thread and `second` in this one on shared data.
-fn two<T: Send + Sync + 'static>(
+pub(crate) fn two<T: Send + Sync + 'static>(
     shared: T,
     first: impl FnOnce(&T) + Send + 'static,
     second: impl FnOnce(&T),
@@ -52,11 +52,11 @@ fn two<T: Send + Sync + 'static>(
     shared
 }
 
-fn passes(outcome: &Outcome) {
+pub(crate) fn passes(outcome: &Outcome) {
     assert_eq!(outcome.verdict, Verdict::Ok, "{:?}", outcome.findings);
 }
 
-fn fails(outcome: &Outcome, kind: FailureKind) {
+pub(crate) fn fails(outcome: &Outcome, kind: FailureKind) {
     assert_eq!(outcome.findings.first().map(|finding| finding.failure.kind), Some(kind));
 }
 
@@ -220,7 +220,7 @@ struct Node {
 }
 
 /// One thread pushes, the other pops what it sees.
-fn treiber(push: Ordering, pop: Ordering) {
+pub(crate) fn treiber(push: Ordering, pop: Ordering) {
     let shared = two(
         AtomicPtr::new(std::ptr::null_mut::<Node>()),
         move |head| {

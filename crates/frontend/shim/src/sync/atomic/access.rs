@@ -57,11 +57,13 @@ use preempt_system::memory::{Memory, Stored};
 use preempt_system::{FailureKind, SyncClocks, ThreadId};
 
 use crate::runtime::identity::Identity;
+use crate::runtime::notes::{MissedOrder, NotedAccess};
 use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::stale_watch::WatchedAccess;
 use crate::runtime::{Runtime, is_set, look, op, point, site, with};
 
-/// Stops before an operation on an atomic that holds `word`, or `bits`. Returns its location.
+/// Stops before an operation on an atomic that holds `word`, or `bits`. Returns its location, and
+/// the operation with the orderings that apply: a check may [try others](crate::Check::weaken).
 #[inline]
 pub(super) fn stop(
     identity: &Identity,
@@ -70,9 +72,9 @@ pub(super) fn stop(
     site: &'static Site<'static>,
     word: impl FnOnce() -> u64,
     bits: impl Fn() -> u64,
-) -> u32 {
+) -> (u32, OpKind) {
     let location = identity.locate_holding(None, "atomic", site, word);
-    announce(location, &bits);
+    let kind = announce(location, (kind, verb, site), &bits);
     let next = op(kind, location, verb, site);
     if look(|runtime| runtime.follows_values) {
         point(known_value(next, identity, bits()));
@@ -84,7 +86,7 @@ pub(super) fn stop(
         point(next);
         identity.is_there(location, "atomic", site);
     }
-    location
+    (location, kind)
 }
 
 /// The running thread arrives at `next`, an operation on an atomic that has this value: see the
@@ -157,6 +159,9 @@ pub(super) struct Stale {
     pub(super) value: u64,
     /// The number of its step.
     pub(super) step: u32,
+    /// The accesses that would order it before this one if their orderings were stronger, with the
+    /// name of their atomic.
+    pub(super) missed: Option<(String, MissedOrder)>,
 }
 
 /// How an operation accessed an atomic, with the ordering that applies. A compare-and-exchange
@@ -231,20 +236,37 @@ fn commit_weak(
     let mut memory = runtime.weak_memory.take().expect("the caller has checked it");
     memory.set_step(runtime.step);
     let is_narrated = runtime.notes.step.is_some();
-    let is_stale = is_narrated && access.nth() > 0 && memory.latest(location) == Some(copy);
-    let newest = is_stale.then(|| memory.stored(location, 0));
+    let is_known = is_narrated && memory.latest(location) == Some(copy);
+    let newest = (is_known && access.nth() > 0).then(|| memory.stored(location, 0));
+    let reads = is_known && !matches!(kind, OpKind::Store(_));
+    let read = reads.then(|| memory.stored(location, access.nth()));
     let clocks = &mut runtime.races.clocks;
     let (old, committed, written) = access.perform(&mut *memory, clocks, copy, new);
     // The copy is the last value in modification order, which need not be the one just written.
     let copy = written.and_then(|_| memory.latest(location));
     runtime.weak_memory = Some(memory);
     note(runtime, location, committed, (old, written), learned);
-    let stale = newest.map(|Stored { event, value, step }| Stale {
+    let stale = newest.map(|newest| stale(runtime, thread, newest));
+    if is_narrated {
+        let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
+            committed;
+        let (step, writes) = (runtime.step, written.is_some());
+        let noted = NotedAccess { thread, step, location, order, read, writes };
+        runtime.notes.accesses.push(noted);
+    }
+    Done { old, written, copy, stale, is_narrated }
+}
+
+/// The newest store of a location, which an access of `thread` does not see.
+fn stale(runtime: &Runtime, thread: ThreadId, newest: Stored) -> Stale {
+    let missed = runtime.notes.missed_order(thread, &newest);
+    let Stored { event, value, step } = newest;
+    Stale {
         by: event.thread.map(|thread| runtime.thread_name(thread.index())),
         value,
         step,
-    });
-    Done { old, written, copy, stale, is_narrated }
+        missed: missed.map(|missed| (runtime.object_name(missed.location), missed)),
+    }
 }
 
 /// An access that is about to be performed.
@@ -341,9 +363,14 @@ fn note(
 }
 
 /// The running thread announces an access to the atomic at `location`, whose copy is `copy`: under
-/// weak memory the search asks for its alternatives before it is performed.
+/// weak memory the search asks for its alternatives before it is performed. Returns the operation
+/// with the orderings that apply.
 #[inline]
-fn announce(location: u32, copy: impl FnOnce() -> u64) {
+fn announce(
+    location: u32,
+    (kind, verb, site): (OpKind, &'static str, &'static Site<'static>),
+    copy: impl FnOnce() -> u64,
+) -> OpKind {
     with(|runtime| {
         if let Some(memory) = &mut runtime.weak_memory {
             let copy = copy();
@@ -351,7 +378,11 @@ fn announce(location: u32, copy: impl FnOnce() -> u64) {
                 memory.initialise(location, copy);
             }
         }
-    });
+        match &runtime.orderings {
+            None => kind,
+            Some(orderings) => orderings.apply_to(kind, verb, site),
+        }
+    })
 }
 
 /// Under weak memory, a plain access to an atomic through its only reference races with accesses

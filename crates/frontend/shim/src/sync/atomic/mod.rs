@@ -18,6 +18,8 @@ pub use std::sync::atomic::Ordering;
 
 use self::access::{Done, Stale, commit, exclusive, expect, stop};
 use crate::runtime::identity::Identity;
+use crate::runtime::notes::{MissedOrder, acquires, releases};
+use crate::runtime::orderings::OrderingRole;
 use crate::runtime::{describe, inside, op, point, show, with};
 
 use Ordering::Relaxed;
@@ -236,7 +238,7 @@ macro_rules! atomic {
                 words: impl FnOnce($value, bool) -> String,
             ) -> Result<$value, $value> {
                 let copy = || self.inner.load(Relaxed);
-                let location = stop(&self.identity, kind, verb, site, || $word(copy()), || $bits(copy()));
+                let (location, kind) = stop(&self.identity, kind, verb, site, || $word(copy()), || $bits(copy()));
                 let new = |old| new($of_bits(old)).map($bits);
                 let done = commit(location, kind, $bits(copy()), new, |old| $word($of_bits(old)));
                 if let Some(newest) = done.copy {
@@ -326,13 +328,30 @@ macro_rules! integer {
 
 /// Which newer store an access does not see, for a report.
 fn unseen(kind: OpKind, done: &Done, shown: impl Fn(u64) -> String) -> String {
-    let Some(Stale { by, value, step }) = &done.stale else { return String::new() };
+    let Some(Stale { by, value, step, missed }) = &done.stale else { return String::new() };
     let value = shown(*value);
     let by = by.as_deref().unwrap_or("its creator");
     if matches!(kind, OpKind::Store(_)) {
         return format!(", which comes before {by}'s {value} of step {step} in modification order");
     }
-    format!(" although {by} stored {value} in step {step}: nothing orders the two")
+    let hint = missed.as_ref().map(|(name, missed)| hint(name, missed, &value)).unwrap_or_default();
+    format!(" although {by} stored {value} in step {step}: nothing orders the two{hint}")
+}
+
+/// Which stronger orderings would make a stale load return `value`.
+fn hint(name: &str, missed: &MissedOrder, value: &str) -> String {
+    let MissedOrder { store: (stored, store), load: (loaded, load), .. } = *missed;
+    let (accesses, orderings) = match (releases(store), acquires(load)) {
+        (false, false) => (
+            format!(
+                "stored in step {stored} with {store:?} and loaded in step {loaded} with {load:?}"
+            ),
+            "Release and Acquire",
+        ),
+        (false, true) => (format!("stored in step {stored} with {store:?}"), "Release"),
+        (true, _) => (format!("loaded in step {loaded} with {load:?}"), "Acquire"),
+    };
+    format!(". {name} is {accesses}: with {orderings} this would be {value}")
 }
 
 /// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the
@@ -344,8 +363,14 @@ pub fn fence(order: Ordering) {
     if !inside() {
         return std::sync::atomic::fence(order);
     }
+    let site = Site::caller();
+    let replaced = with(|runtime| match &runtime.orderings {
+        None => Some(order),
+        Some(orderings) => orderings.apply((site, OrderingRole::Fence), "fence", order),
+    });
+    let Some(order) = replaced else { return };
     if order == Ordering::SeqCst && with(|runtime| runtime.weak_memory.is_some()) {
-        point(op(OpKind::Fence, NO_OBJECT, "fence", Site::caller()));
+        point(op(OpKind::Fence, NO_OBJECT, "fence", site));
     }
     with(|runtime| {
         let thread = ThreadId::new(runtime.current);
