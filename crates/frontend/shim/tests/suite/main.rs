@@ -31,4 +31,5 @@ mod weak;
 mod weak_classics;
 mod weak_default;
 mod weak_objects;
+mod weak_structures;
 mod weaken;
