@@ -1,0 +1,113 @@
+//! The serial executions of a scenario, as a tree: a path is a sequence of calls with their
+//! results, and the tree has exactly the paths that some serial execution takes.
+
+/// The outcome of a call in a serial execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// It returns this result.
+    Returned(u32),
+    /// It never returns.
+    Blocks,
+}
+
+/// Serial executions.
+#[derive(Clone, Debug)]
+pub struct SerialTree {
+    nodes: Vec<Node>,
+}
+
+/// The point after some calls.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    next: Vec<(usize, Outcome, usize)>,
+    /// What an observer sees here.
+    observed: Vec<u32>,
+}
+
+impl Default for SerialTree {
+    fn default() -> SerialTree {
+        SerialTree { nodes: vec![Node::default()] }
+    }
+}
+
+impl SerialTree {
+    /// The point before the first call.
+    pub const ROOT: usize = 0;
+
+    /// The point after one more call with this outcome; added if it is new.
+    pub fn extend(&mut self, from: usize, call: usize, outcome: Outcome) -> usize {
+        if let Some(known) = self.after(from, call, outcome) {
+            return known;
+        }
+        let new = self.nodes.len();
+        self.nodes.push(Node::default());
+        self.nodes[from].next.push((call, outcome, new));
+        new
+    }
+
+    /// Adds what an observer sees at a point.
+    pub fn observe(&mut self, at: usize, result: u32) {
+        let observed = &mut self.nodes[at].observed;
+        if !observed.contains(&result) {
+            observed.push(result);
+        }
+    }
+
+    /// The point after one more call with this outcome, if a serial execution leads there.
+    pub fn after(&self, from: usize, call: usize, outcome: Outcome) -> Option<usize> {
+        let mut next = self.nodes[from].next.iter();
+        next.find(|next| (next.0, next.1) == (call, outcome)).map(|next| next.2)
+    }
+
+    /// The outcomes of a call at a point: several if the specification is not deterministic.
+    pub fn outcomes(&self, from: usize, call: usize) -> impl Iterator<Item = Outcome> + '_ {
+        self.nodes[from].next.iter().filter(move |next| next.0 == call).map(|next| next.1)
+    }
+
+    /// What an observer may see at a point.
+    pub fn observed(&self, at: usize) -> &[u32] {
+        &self.nodes[at].observed
+    }
+
+    /// The calls that have two outcomes at the same point, each with the calls and outcomes that
+    /// lead to the first such point.
+    pub fn ambiguous(&self) -> Option<(Vec<(usize, Outcome)>, usize, [Outcome; 2])> {
+        let mut open = vec![(SerialTree::ROOT, Vec::new())];
+        while let Some((at, path)) = open.pop() {
+            for (nth, &(call, outcome, next)) in self.nodes[at].next.iter().enumerate() {
+                let mut earlier = self.nodes[at].next[..nth].iter();
+                if let Some(other) = earlier.find(|other| other.0 == call) {
+                    return Some((path, call, [other.1, outcome]));
+                }
+                let mut path: Vec<(usize, Outcome)> = path.clone();
+                path.push((call, outcome));
+                open.push((next, path));
+            }
+        }
+        None
+    }
+
+    /// All maximal serial executions: calls with outcomes, and what an observer saw.
+    pub fn executions(&self) -> Vec<(Vec<(usize, Outcome)>, Vec<u32>)> {
+        let mut all = Vec::new();
+        self.collect(SerialTree::ROOT, &mut Vec::new(), &mut all);
+        all
+    }
+
+    fn collect(
+        &self,
+        at: usize,
+        path: &mut Vec<(usize, Outcome)>,
+        all: &mut Vec<(Vec<(usize, Outcome)>, Vec<u32>)>,
+    ) {
+        let Node { next, observed } = &self.nodes[at];
+        if next.is_empty() {
+            all.push((path.clone(), observed.clone()));
+        }
+        for &(call, outcome, after) in next {
+            path.push((call, outcome));
+            self.collect(after, path, all);
+            path.pop();
+        }
+    }
+}
