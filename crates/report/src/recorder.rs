@@ -153,7 +153,7 @@ pub fn record<S: Narrate>(
         let has_choice = choice.alternative > 0 || pending.footprints.len() > 1;
         let enabled = cursor.enabled();
         let preempts =
-            cursor.running().filter(|&last| last != choice.thread && enabled.contains(last));
+            cursor.running().filter(|_| cursor.preemptions().would_preempt(choice.thread, enabled));
         cursor.system_mut().prepare(choice);
         failed = cursor.step(choice)?;
         let narrated = cursor.system_mut().narrate(choice);

@@ -138,6 +138,19 @@ pub trait System {
         1
     }
 
+    /// Whether a thread, after its last step, is between two operations of a data structure, so that
+    /// a switch away from it is not a preemption.
+    fn is_between_operations(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
+    /// The failure of an execution that ends here with threads that wait or spin forever; `failure`
+    /// is the deadlock or the livelock that it would be. `None` if these threads may wait: in the
+    /// test of a structure whose operations block, a reader of an empty channel is not an error.
+    fn judge_stuck(&mut self, failure: Failure) -> Option<Failure> {
+        Some(failure)
+    }
+
     /// Whether accesses to a location are synchronisation or data.
     fn location_kind(&self, location: Location) -> LocationKind;
 

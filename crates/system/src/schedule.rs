@@ -117,6 +117,13 @@ impl Preemptions {
         self.last = Some(thread);
     }
 
+    /// Records that the last step ended an operation, and its thread is between two of them: a
+    /// switch away from it is not a preemption, as if it had ended.
+    #[inline]
+    pub fn release(&mut self) {
+        self.last = None;
+    }
+
     /// Records that the last step was stale.
     #[inline]
     pub fn stale_step(&mut self) {
@@ -164,6 +171,19 @@ mod tests {
         assert_eq!(preemptions(Some(a), a, both), 0);
         assert_eq!(preemptions(Some(a), b, ThreadSet::EMPTY.with(b)), 0, "a waits for b");
         assert_eq!(preemptions(None, b, both), 0);
+    }
+
+    #[test]
+    fn a_switch_between_two_operations_does_not_count() {
+        let [a, b] = [ThreadId::new(0), ThreadId::new(1)];
+        let both = ThreadSet::first(2);
+        let mut p = Preemptions::default();
+        p.step(a, both);
+        p.release();
+        p.step(b, both);
+        assert_eq!(p.count(), 0);
+        p.step(a, both);
+        assert_eq!(p.count(), 1, "b is inside of an operation");
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub enum FailureKind {
     /// An execution reached the step limit without ending. Nothing is known about its remaining
     /// steps.
     StepLimit,
+    /// No serial execution explains the results of concurrent operations.
+    Linearizability,
 }
 
 impl FailureKind {
@@ -63,6 +65,7 @@ impl FailureKind {
             FailureKind::Leak => "leak",
             FailureKind::Nondeterminism => "nondeterminism",
             FailureKind::StepLimit => "step limit",
+            FailureKind::Linearizability => "not linearizable",
         }
     }
 }
@@ -121,7 +124,7 @@ pub struct Shrunk {
 pub enum Verdict {
     /// No error was found, and the requested search is complete.
     Ok,
-    /// An assertion, an invariant or a runtime check failed.
+    /// An assertion, an invariant or a runtime check failed, or operations are not linearizable.
     Violation,
     /// A deadlock was found.
     Deadlock,
@@ -166,9 +169,10 @@ impl From<FailureKind> for Verdict {
             FailureKind::Leak => Verdict::Leak,
             FailureKind::Nondeterminism => Verdict::Nondeterministic,
             FailureKind::StepLimit => Verdict::Incomplete,
-            FailureKind::Assertion | FailureKind::Invariant | FailureKind::Runtime => {
-                Verdict::Violation
-            }
+            FailureKind::Assertion
+            | FailureKind::Invariant
+            | FailureKind::Runtime
+            | FailureKind::Linearizability => Verdict::Violation,
         }
     }
 }

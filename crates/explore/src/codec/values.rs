@@ -225,7 +225,7 @@ save_as!(
 );
 
 /// Each kind is written as its position. A new kind is added at the end.
-const KINDS: [FailureKind; 10] = [
+const KINDS: [FailureKind; 11] = [
     FailureKind::Assertion,
     FailureKind::Invariant,
     FailureKind::Runtime,
@@ -236,6 +236,7 @@ const KINDS: [FailureKind; 10] = [
     FailureKind::Leak,
     FailureKind::Nondeterminism,
     FailureKind::StepLimit,
+    FailureKind::Linearizability,
 ];
 
 save_fields!(Capacity { part, value });

@@ -60,8 +60,7 @@ pub fn failures_at_end<S: System>(
 ) -> Vec<Failure> {
     let mut failures: Vec<Failure> = failed.into_iter().map(|failure| *failure).collect();
     failures.extend(cursor.invariant().err().map(|failure| *failure));
-    failures.extend(cursor.is_deadlock().then(deadlock));
-    failures.extend(cursor.is_livelock().then(livelock));
+    failures.extend(cursor.stuck());
     for race in race::all(cursor, |location| cursor.system().location_kind(location)) {
         let failure = race::failure(cursor, race);
         if !failures.contains(&failure) {

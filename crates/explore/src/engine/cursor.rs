@@ -20,6 +20,7 @@ use preempt_system::{
 
 use smallvec::SmallVec;
 
+use crate::engine::expand::{deadlock, livelock};
 use crate::engine::model::ModelExecution;
 
 /// The longest cycle of own steps by which a spinning thread is recognised.
@@ -232,6 +233,14 @@ impl<S: System> Cursor<S> {
             && self.pending.iter().any(|&at| self.known[at as usize].status == Status::Blocked)
     }
 
+    /// The failure of an execution that ends here with threads that wait or spin forever, unless
+    /// the program [accepts](System::judge_stuck) that.
+    pub fn stuck(&mut self) -> Option<Failure> {
+        let dead = self.is_deadlock().then(deadlock);
+        let failure = dead.or_else(|| self.is_livelock().then(livelock))?;
+        self.system.judge_stuck(failure)
+    }
+
     /// The preemptions so far, and the thread of the last step.
     pub fn preemptions(&self) -> Preemptions {
         self.preemptions
@@ -349,6 +358,9 @@ impl<S: System> Cursor<S> {
         self.preemptions.step(choice.thread, before);
         if choice.alternative != 0 && self.known[taken as usize].is_stale(choice.alternative) {
             self.preemptions.stale_step();
+        }
+        if self.system.is_between_operations(choice.thread) {
+            self.preemptions.release();
         }
         let undo = self.undo.len() as u32;
         let new = self.ask(choice.thread)?;

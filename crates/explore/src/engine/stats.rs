@@ -8,7 +8,7 @@ mod shared;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use preempt_system::{Failure, Preemptions, Schedule, System};
+use preempt_system::{Failure, Schedule, System};
 
 pub(crate) use self::shared::SharedStats;
 
@@ -18,7 +18,6 @@ use crate::engine::cursor::Cursor;
 use crate::engine::cycle_detection::CycleDetector;
 use crate::engine::estimate::Round;
 use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor};
-use crate::engine::expand::{deadlock, livelock};
 use crate::engine::explored::Explored;
 use crate::engine::long_steps;
 use crate::engine::names::Name;
@@ -420,12 +419,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         else {
             return Ok(());
         };
-        let mut preemptions = Preemptions::starting_with(cursor.system().initially_running());
-        for at in 0..=race.later {
-            preemptions.step(cursor.choice(at).thread, cursor.enabled_before(at));
-        }
+        let preemptions = cursor.preemptions_with_at(race.later, cursor.choice(race.later).thread);
         let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
-        self.record(race::failure(cursor, race), preemptions.count(), Schedule::new(steps))
+        self.record(race::failure(cursor, race), preemptions, Schedule::new(steps))
     }
 
     /// Checks the end of an execution.
@@ -434,11 +430,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
             cursor.system().words().map(|state| self.shared.ends.lower(Name::of_state(state), ()));
             cursor.name().map(|name| self.shared.traces.lower(name.into(), ()));
         }
-        if self.plan.deadlock && cursor.is_deadlock() {
-            self.fail(cursor, deadlock())?;
-        }
-        if cursor.is_livelock() {
-            self.fail(cursor, livelock())?;
+        let is_sought = self.plan.deadlock || !cursor.is_deadlock();
+        if let Some(failure) = is_sought.then(|| cursor.stuck()).flatten() {
+            self.fail(cursor, failure)?;
         }
         self.check_races(cursor)
     }

@@ -69,14 +69,17 @@ impl SerialTree {
         &self.nodes[at].observed
     }
 
-    /// The calls that have two outcomes at the same point, each with the calls and outcomes that
-    /// lead to the first such point.
-    pub fn ambiguous(&self) -> Option<(Vec<(usize, Outcome)>, usize, [Outcome; 2])> {
+    /// A call that has two outcomes at the same point, with the calls and outcomes that lead there,
+    /// if it is not one of those that may.
+    pub fn ambiguous(
+        &self,
+        may: impl Fn(usize) -> bool,
+    ) -> Option<(Vec<(usize, Outcome)>, usize, [Outcome; 2])> {
         let mut open = vec![(SerialTree::ROOT, Vec::new())];
         while let Some((at, path)) = open.pop() {
             for (nth, &(call, outcome, next)) in self.nodes[at].next.iter().enumerate() {
                 let mut earlier = self.nodes[at].next[..nth].iter();
-                if let Some(other) = earlier.find(|other| other.0 == call) {
+                if let Some(other) = earlier.find(|other| other.0 == call && !may(call)) {
                     return Some((path, call, [other.1, outcome]));
                 }
                 let mut path: Vec<(usize, Outcome)> = path.clone();

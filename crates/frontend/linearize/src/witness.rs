@@ -44,6 +44,16 @@ pub fn search(
     tree: &SerialTree,
     criterion: Criterion,
 ) -> Result<Witness, Box<Unexplained>> {
+    search_ignoring(history, tree, criterion, 0)
+}
+
+/// The same if the results of a set of complete calls do not matter. The calls themselves do.
+pub fn search_ignoring(
+    history: &History,
+    tree: &SerialTree,
+    criterion: Criterion,
+    ignored: u64,
+) -> Result<Witness, Box<Unexplained>> {
     let pending: Vec<Option<usize>> = match history.pending().next() {
         None => vec![None],
         Some(_) => history.pending().map(Some).collect(),
@@ -53,6 +63,7 @@ pub fn search(
         tree,
         order: history.order(criterion),
         all: history.complete(),
+        ignored,
         placed: Vec::new(),
         nodes: 0,
         best: Box::default(),
@@ -78,6 +89,8 @@ struct Search<'a> {
     order: Vec<u64>,
     /// The calls to be placed.
     all: u64,
+    /// The calls whose results do not matter.
+    ignored: u64,
     placed: Vec<usize>,
     nodes: u64,
     /// The longest sequence so far, for an explanation.
@@ -98,12 +111,19 @@ impl Search<'_> {
                 continue;
             }
             let Answer::Returned(result) = self.history.answer(call) else { continue };
-            let Some(next) = self.tree.after(at, call, Outcome::Returned(result)) else { continue };
-            self.placed.push(call);
-            if self.extend(next, done | 1 << call, pending) {
-                return true;
+            let fits = |outcome: Outcome| match outcome {
+                Outcome::Returned(serial) => serial == result || self.ignored >> call & 1 == 1,
+                Outcome::Blocks => false,
+            };
+            let outcomes: Vec<Outcome> =
+                self.tree.outcomes(at, call).filter(|&o| fits(o)).collect();
+            for next in outcomes.into_iter().filter_map(|o| self.tree.after(at, call, o)) {
+                self.placed.push(call);
+                if self.extend(next, done | 1 << call, pending) {
+                    return true;
+                }
+                self.placed.pop();
             }
-            self.placed.pop();
         }
         self.note(at, done);
         false

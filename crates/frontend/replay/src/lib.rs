@@ -83,7 +83,7 @@ mod tests;
 pub use history::History;
 pub use names::{Description, Names};
 pub use objects::Objects;
-pub use op::{EarlyWake, Lookahead, NO_OBJECT, Op, OpKind, Outcome, Versions};
+pub use op::{EarlyWake, Lookahead, NO_OBJECT, Op, OpKind, Outcome, Returns, Versions};
 pub use recording::{Divergence, Event, Mode, Recording, Saved, StartedStep};
 pub use site::SiteId;
 pub use spin::LoopRounds;

@@ -56,10 +56,41 @@ pub enum OpKind {
     Choose(u32),
     /// A sequentially consistent fence of weak memory.
     Fence,
+    /// Begins an operation of a data structure: reads which operations of the other threads have
+    /// returned. The returns of a thread are an object without fields.
+    Call(Returns),
+    /// Ends such an operation: writes the returns of its own thread.
+    Return,
     /// Lets other threads run, without accessing anything.
     Yield,
     /// The thread ends.
     Finish,
+}
+
+/// The objects that the threads of a test of a data structure write when an operation returns, and
+/// read when one is called.
+///
+/// A call reads the returns of all other threads in one step, and a return writes those of its own
+/// thread. So calls are independent of calls and returns of returns, and a happens-before graph
+/// determines which operations had returned before which others were called, which is all that
+/// linearizability depends on: a search that explores every graph explores every real-time order.
+/// Neither synchronises anything, so they hide no data race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Returns {
+    /// The object of the first thread; those of the others follow it.
+    pub first: u32,
+    /// The number of threads.
+    pub threads: u8,
+    /// The thread that makes the call, counted from 0, which does not read its own returns.
+    pub caller: u8,
+}
+
+impl Returns {
+    /// The objects that the call reads.
+    pub fn read(self) -> impl Iterator<Item = u32> {
+        let Returns { first, threads, caller } = self;
+        (0..threads).filter(move |&thread| thread != caller).map(move |nth| first + u32::from(nth))
+    }
 }
 
 /// Whether a wait may end before what it waits for has happened.
@@ -81,6 +112,8 @@ impl OpKind {
             OpKind::Load(_) | OpKind::Peek => OpClass::Load,
             OpKind::Store(_) | OpKind::Update(_) => OpClass::Write,
             OpKind::CompareExchange { .. } | OpKind::Touch => OpClass::Write,
+            OpKind::Return => OpClass::Write,
+            OpKind::Call(_) => OpClass::Call,
             OpKind::Object(Action::Lock) => OpClass::Lock,
             OpKind::Object(Action::Unlock) => OpClass::Unlock,
             _ => OpClass::Other,
@@ -94,6 +127,7 @@ impl OpKind {
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => true,
             OpKind::Touch | OpKind::Peek | OpKind::Wait | OpKind::Downgrade => true,
             OpKind::Choose(_) | OpKind::Fence | OpKind::Yield | OpKind::Finish => true,
+            OpKind::Call(_) | OpKind::Return => true,
             OpKind::Wake { .. } | OpKind::Park { .. } => false,
             OpKind::Object(action) => {
                 matches!(
@@ -132,6 +166,7 @@ impl OpKind {
                     | Action::WriteUnlock
             ),
             OpKind::Choose(_) | OpKind::Finish => false,
+            OpKind::Call(_) | OpKind::Return => false,
         }
     }
 }
@@ -176,6 +211,8 @@ pub(crate) enum OpClass {
     Lock,
     /// Unlocks a mutex.
     Unlock,
+    /// Reads several objects without fields.
+    Call,
     /// All others.
     Other,
 }
@@ -222,9 +259,15 @@ impl Op {
         Op { other, ..self }
     }
 
-    /// Its objects, each with its position in [`Outcome::versions`].
+    /// Its objects, each with its position in [`Outcome::versions`]. Those of a
+    /// [call](OpKind::Call) have no versions: a return does not count as a change, since no thread
+    /// waits for one.
     pub fn objects(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
-        [(0, self.object), (1, self.other)].into_iter().filter(|&(_, object)| object != NO_OBJECT)
+        let nobody = Returns { first: 0, threads: 0, caller: 0 };
+        let returns = if let OpKind::Call(returns) = self.kind { returns } else { nobody };
+        let own = [(0, self.object), (1, self.other)];
+        let own = own.into_iter().filter(|&(_, object)| object != NO_OBJECT);
+        own.chain(returns.read().map(|object| (0, object)))
     }
 
     /// Whether it accesses an atomic, whose values are in [memory](preempt_system::memory).
@@ -256,7 +299,7 @@ impl Op {
     /// Whether it only reads.
     #[inline]
     pub fn is_load(&self) -> bool {
-        self.class == OpClass::Load
+        matches!(self.class, OpClass::Load | OpClass::Call)
     }
 
     /// Whether it and `other` touch the same object and do not both only read it, so that the one
@@ -301,7 +344,7 @@ impl Op {
     /// except the version of the object.
     #[inline]
     pub(crate) fn has_no_fields(&self) -> bool {
-        matches!(self.class, OpClass::Load | OpClass::Write | OpClass::Exchange)
+        matches!(self.class, OpClass::Load | OpClass::Write | OpClass::Exchange | OpClass::Call)
     }
 
     /// Whether it is the same operation as `other`, performed in another execution with the same

@@ -486,6 +486,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             | OpKind::CompareExchange { .. }
             | OpKind::WeakCompareExchange { .. }
             | OpKind::Touch
+            | OpKind::Return
             | OpKind::Downgrade
             | OpKind::Park { .. } => [write(op.object)].into_iter().collect(),
             OpKind::Object(action) => Footprint::one(Location(op.object), access(action)),
@@ -495,6 +496,9 @@ impl<P: Copy + Eq + Hash> Recording<P> {
                 [notified, write(op.other)].into_iter().collect()
             }
             OpKind::Finish => [write(thread.index() as u32)].into_iter().collect(),
+            OpKind::Call(returns) => {
+                returns.read().map(|object| (Location(object), Access::Read)).collect()
+            }
             OpKind::Choose(_) | OpKind::Fence | OpKind::Yield => Footprint::new(),
         }
     }

@@ -108,6 +108,14 @@ impl LoopRounds {
         self.0.insert(site, rounds);
     }
 
+    /// Adds the loops of `other`.
+    pub fn merge(&mut self, other: &LoopRounds) {
+        for (&site, &rounds) in &other.0 {
+            let known = self.0.entry(site).or_default();
+            *known = rounds.max(*known);
+        }
+    }
+
     /// The most rounds of a loop with one of these operations.
     fn of(&self, ops: &[Op]) -> Option<usize> {
         ops.iter().filter_map(|op| self.get(op.site)).max()

@@ -246,6 +246,7 @@ impl State {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) | OpKind::Touch => Ok(0),
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => Ok(0),
             OpKind::Peek | OpKind::Choose(_) | OpKind::Fence | OpKind::Yield => Ok(0),
+            OpKind::Call(_) | OpKind::Return => Ok(0),
             OpKind::Downgrade => {
                 self.act_on(objects, thread, op.object, Action::WriteUnlock)?;
                 self.act_on(objects, thread, op.object, Action::ReadLock)
@@ -326,7 +327,9 @@ impl State {
             OpClass::Lock => {
                 self.offer_action(Kind::Mutex, objects, (thread, op, Action::Lock), pending)
             }
-            OpClass::Exchange | OpClass::Other => self.offer(objects, thread, op, pending),
+            OpClass::Exchange | OpClass::Call | OpClass::Other => {
+                self.offer(objects, thread, op, pending)
+            }
         }
         let Some(last) = count.checked_sub(1).map(|last| &history.outcomes[last]) else { return };
         if last.round > 0 && pending.status == Status::Enabled {
@@ -369,9 +372,11 @@ impl State {
             OpKind::Load(_) | OpKind::Peek => {
                 pending.set_one(Status::Enabled, 0, object, Access::Read)
             }
-            OpKind::Store(_) | OpKind::Update(_) | OpKind::Touch | OpKind::Downgrade => {
-                pending.set_one(Status::Enabled, 0, object, Access::Write)
-            }
+            OpKind::Store(_)
+            | OpKind::Update(_)
+            | OpKind::Touch
+            | OpKind::Return
+            | OpKind::Downgrade => pending.set_one(Status::Enabled, 0, object, Access::Write),
             OpKind::CompareExchange { .. } => {
                 pending.set_one(Status::Enabled, 0, object, self.exchanges(objects, op))
             }
@@ -386,6 +391,10 @@ impl State {
                 // footprint (`System::advances_by_any_step`).
                 let footprint = Footprint::one(object, self.exchanges(objects, op));
                 pending.set_alternatives(Status::Enabled, [(0, footprint.clone()), (1, footprint)]);
+            }
+            OpKind::Call(returns) => {
+                let read = returns.read().map(|object| (Location(object), Access::Read));
+                pending.set_alternatives(Status::Enabled, [(0, read.collect())]);
             }
             OpKind::Fence | OpKind::Yield => {
                 pending.set_alternatives(Status::Enabled, [(0, Footprint::new())]);

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use preempt_explore::{
@@ -14,7 +14,7 @@ use crate::Refusal;
 use crate::caveats::DefaultMemory;
 use crate::foreign_threads::creation;
 use crate::page::Page;
-use crate::program::Closure;
+use crate::program::{Closure, Learned};
 use crate::report::Format;
 use crate::runtime::orderings::Orderings;
 use crate::runtime::{Options, hook, identity, is_set, overflow};
@@ -541,6 +541,24 @@ impl Check {
         format: Format,
         place: &'static Location<'static>,
     ) -> Result<Explored, Refusal> {
+        let mut check = settings::of_environment(self.clone())?.with_initial_memory();
+        if check.orderings.is_some() {
+            // One of many searches, whose findings are only counted.
+            (check.replay, check.html, check.save_schedule, check.shrink) =
+                (None, None, None, None);
+        }
+        check.try_explore_as_set(f, format, place, &Context::default())
+    }
+
+    /// The same without the settings of the environment, and under the memory model that is set.
+    pub(crate) fn try_explore_as_set(
+        &self,
+        f: &(dyn Fn() + Sync),
+        format: Format,
+        place: &'static Location<'static>,
+        context: &Context<'_>,
+    ) -> Result<Explored, Refusal> {
+        let check = self;
         if is_set() {
             return Err(Refusal::Nested);
         }
@@ -549,13 +567,7 @@ impl Check {
         }
         hook::install();
         overflow::install();
-        let mut check = settings::of_environment(self.clone())?.with_initial_memory();
-        if check.orderings.is_some() {
-            // One of many searches, whose findings are only counted.
-            (check.replay, check.html, check.save_schedule, check.shrink) =
-                (None, None, None, None);
-        }
-        possible::is_possible(&check)?;
+        possible::is_possible(check)?;
         let mut search = possible::within_memory(check.plan()).build_for_program()?;
         let timeouts =
             Timeouts { allow_uncontrolled: check.allow_uncontrolled, max_turn: check.max_turn };
@@ -570,8 +582,12 @@ impl Check {
         };
         if let Some(token) = &check.replay {
             let program = |memory| {
-                let options = Options { memory, may_switch: false, ..options };
-                Closure::new(f, options, watched.clone())
+                // A replay follows its schedule even where threads spin.
+                let options =
+                    Options { memory, may_switch: false, refuse_spinning: false, ..options };
+                let mut program = Closure::new(f, options, watched.clone());
+                program.scenario = context.scenario.map(str::to_owned);
+                program
             };
             let mut memory = options.memory;
             // The schedule may be one of either model. One that fits both is the same execution.
@@ -582,7 +598,7 @@ impl Check {
             let asked = replaying::ReplayRequest { given: token, stop_at: check.stop_at, format };
             let (outcome, text) =
                 replaying::replay(&search, program(memory), &asked, page.as_ref());
-            return Ok(Explored { outcome, text, caveat: None, place });
+            return Ok(Explored { outcome, text, caveat: None, place, shares: true });
         }
         let explore = |search: &Search, options: Options| {
             let options = Options {
@@ -596,6 +612,11 @@ impl Check {
             };
             let mut closure = Closure::new(f, options, watched.clone());
             closure.orderings = check.orderings.clone();
+            closure.scenario = context.scenario.map(str::to_owned);
+            if let Some(learned) = context.learned {
+                let known = learned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                closure = closure.knowing(known);
+            }
             let foreign_threads = closure.foreign_threads.clone();
             search.run_program(closure, &ProgressObserver::new(check.quiet, &foreign_threads))
         };
@@ -611,6 +632,9 @@ impl Check {
         outcome.complete &= !program.assumptions.may_miss_executions();
         if let Some(refusal) = program.refusal.clone().or_else(|| foreign_threads.message()) {
             return Err(Refusal::Test(refusal));
+        }
+        if let Some(learned) = context.learned {
+            *learned.lock().unwrap_or_else(PoisonError::into_inner) = program.learned();
         }
         let used = program.used();
         let nothing = caveats::explored_nothing(&outcome, &used);
@@ -658,8 +682,18 @@ impl Check {
             caveats::caveat(&outcome, &used, default_memory, mention).or_else(suspicion)
         });
         let caveat = caveat.flatten();
-        Ok(Explored { outcome, text, caveat, place })
+        Ok(Explored { outcome, text, caveat, place, shares: used.shares })
     }
+}
+
+/// What a check is part of, if it is one of many.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Context<'a> {
+    /// The scenario of a test of a data structure.
+    pub(crate) scenario: Option<&'a str>,
+    /// What earlier checks of the same structure have learned, and where this one leaves what it
+    /// learns.
+    pub(crate) learned: Option<&'a Mutex<Learned>>,
 }
 
 /// The result of a check, with its report.
@@ -671,6 +705,8 @@ pub(crate) struct Explored {
     caveat: Option<String>,
     /// The position of the check in the source.
     place: &'static Location<'static>,
+    /// Whether two threads used the same object.
+    pub(crate) shares: bool,
 }
 
 impl Explored {

@@ -100,6 +100,26 @@
 //!   steps](Check::max_steps) is a finding as well, which says that the limit was reached.
 //! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
 //!
+//! # Data structures without tests
+//!
+//! [`linearize()`] needs a constructor and operations. It generates every small concurrent scenario
+//! and compares the results with the serial behaviour of the structure itself:
+//!
+//! ```
+//! use preempt::linearize;
+//! use preempt::sync::atomic::{AtomicU32, Ordering::SeqCst};
+//!
+//! linearize(|| AtomicU32::new(0))
+//!     .op("next", |n| n.fetch_add(1, SeqCst))
+//!     .op("get", |n| n.load(SeqCst))
+//!     .operations(3)
+//!     .check();
+//! ```
+//!
+//! Do not record the order of operations by a counter of your own inside a check: only one schedule
+//! of each happens-before graph is executed, and the counter shows the order in that one. The calls
+//! and returns of [`linearize()`] are part of the graph.
+//!
 //! # Settings
 //!
 //! Every setting of [`Check`] has an environment variable, which takes precedence:
@@ -150,6 +170,8 @@ pub mod future;
 pub mod hint;
 #[cfg(feature = "check")]
 mod lazy;
+#[cfg(feature = "check")]
+pub mod linearize;
 #[cfg(feature = "check")]
 pub mod loom;
 mod macros;
@@ -207,6 +229,7 @@ pub use {
     check::{Check, check},
     choice::choose,
     lazy::Lazy,
+    linearize::{linearize, linearize_handles},
     loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},
     preempt_explore::{Cache, Count, Order, Outcome, Reduction},
     preempt_system::{Failure, FailureKind, Finding, MemoryModel as Memory, Verdict},

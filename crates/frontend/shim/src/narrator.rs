@@ -173,7 +173,7 @@ impl Narrator {
         let own = op.object as usize == thread.index() || op.object == NO_OBJECT;
         match op.verb {
             "join" => format!("join {}", runtime.thread_name(op.object as usize)),
-            _ if own => words,
+            _ if own || runtime.is_of_harness(op.object) => words,
             _ => format!("{}.{words}", self.name(runtime, op.object)),
         }
     }

@@ -46,6 +46,42 @@ pub(crate) struct Closure<'f> {
     pub(crate) needs_weak_memory: bool,
     /// Why the search cannot continue, if it cannot.
     pub(crate) refusal: Option<String>,
+    /// The scenario of a test of a data structure: a replay needs it too.
+    pub(crate) scenario: Option<String>,
+}
+
+/// What a search has learned about a program, for searches of similar programs: with it they need
+/// not start over for the same reasons.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Learned {
+    slots: usize,
+    requirements: Requirements,
+}
+
+impl Learned {
+    /// Adds what was learned about another program.
+    pub(crate) fn merge(&mut self, other: &Learned) {
+        self.slots = self.slots.max(other.slots);
+        let Requirements {
+            ordered,
+            counted,
+            races,
+            exchanges,
+            replaced,
+            moved,
+            stale_watch,
+            rounds,
+        } = &mut self.requirements;
+        let other = &other.requirements;
+        ordered.extend(&other.ordered);
+        counted.extend(&other.counted);
+        *races |= other.races;
+        *exchanges |= other.exchanges;
+        replaced.extend(&other.replaced);
+        *moved = other.moved.max(*moved);
+        *stale_watch |= other.stale_watch;
+        rounds.merge(&other.rounds);
+    }
 }
 
 /// An assumption that a search makes when it holds a thread back.
@@ -139,7 +175,22 @@ impl<'f> Closure<'f> {
             assumptions: Assumptions::default(),
             needs_weak_memory: false,
             refusal: None,
+            scenario: None,
         }
+    }
+
+    /// The same program, with what was learned about a similar one.
+    pub(crate) fn knowing(mut self, learned: Learned) -> Closure<'f> {
+        self.slots = self.slots.max(learned.slots).min(self.options.max_threads.max(INITIAL_SLOTS));
+        let races = self.requirements.races;
+        self.requirements = learned.requirements;
+        self.requirements.races |= races;
+        self
+    }
+
+    /// What was learned.
+    pub(crate) fn learned(&self) -> Learned {
+        Learned { slots: self.slots, requirements: self.requirements.clone() }
     }
 
     /// The number of source lines that create objects which only the order of their first uses

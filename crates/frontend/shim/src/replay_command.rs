@@ -29,6 +29,13 @@ pub(crate) fn of_this_test() -> ReplayCommand {
     ReplayCommand { before, after }
 }
 
+/// The same for a schedule of one scenario of a test of a data structure.
+pub(crate) fn of_scenario(scenario: Option<&str>) -> ReplayCommand {
+    let ReplayCommand { before, after } = of_this_test();
+    let scenario = scenario.map(|scenario| format!("PREEMPT_SCENARIO='{scenario}' "));
+    ReplayCommand { before: scenario.unwrap_or_default() + &before, after }
+}
+
 /// The name of the running test. libtest names the thread after it, unless it runs all tests on the
 /// main thread; then the arguments may name a single one, as those of cargo-nextest do.
 fn test_name() -> Option<String> {

@@ -77,6 +77,7 @@ pub(crate) fn replay(
             shrunk: None,
         })
         .collect();
+    let command = replay_command::of_scenario(program.scenario.as_deref());
     drop(program);
     let outcome = replayed(search, verdict, findings, recorded.schedule.steps().len());
     let traces = [trace];
@@ -87,7 +88,7 @@ pub(crate) fn replay(
         scouted: None,
         traces: &traces,
         peak_memory: None,
-        replay: &replay_command::of_this_test(),
+        replay: &command,
         first: FIRST,
         unreached: None,
     };

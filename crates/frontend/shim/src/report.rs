@@ -114,7 +114,7 @@ pub(crate) fn make_report(
         scouted: None,
         traces: &traces,
         peak_memory: None,
-        replay: &replay_command::of_this_test(),
+        replay: &replay_command::of_scenario(program.scenario.as_deref()),
         first: FIRST,
         unreached: None,
     };
@@ -222,6 +222,11 @@ fn attempt(
     let failure = failure.or(replayed.failures.first()).cloned();
     if !is_dead && failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Panic) {
         // Waiting threads do not explain this failure.
+        trace.waiting.clear();
+    }
+    let is_judged = |failure: &Failure| failure.kind == FailureKind::Linearizability;
+    if failure.as_ref().is_some_and(is_judged) && !trace.next.is_empty() {
+        // Nor this one, unless calls never return.
         trace.waiting.clear();
     }
     if let Some(failure) = failure {

@@ -39,7 +39,7 @@ pub(crate) fn of_environment(check: Check) -> Result<Check, Refusal> {
 }
 
 /// The variables, without `PREEMPT_`.
-static NAMES: [&str; 29] = [
+static NAMES: [&str; 32] = [
     "ALLOW_INCOMPLETE",
     "ALLOW_PANICS",
     "ALLOW_UNCONTROLLED",
@@ -55,21 +55,30 @@ static NAMES: [&str; 29] = [
     "MAX_TURN",
     "MEMORY",
     "MEMORY_LIMIT",
+    "OPERATIONS",
     "ORDER",
     "QUIET",
     "REDUCE",
     "REPLAY",
     "RUNS",
     "SAVE_SCHEDULE",
+    "SCENARIO",
     "SEED",
     "SHRINK",
     "SPURIOUS_WAKEUPS",
     "STACK_SIZE",
     "STEPS",
     "STOP_AT",
+    "THREADS",
     "TIME",
     "WEAK_CAS_FAILURES",
 ];
+
+/// The value of a variable that is not a setting of a [`Check`], if it is set.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    debug_assert!(NAMES.contains(&name), "PREEMPT_{name} would be refused");
+    std::env::var(format!("PREEMPT_{name}")).ok().filter(|value| !value.is_empty())
+}
 
 /// Refuses an unknown variable.
 fn known(name: &str) -> Result<(), Refusal> {
@@ -183,7 +192,7 @@ fn with(mut check: Check, get: impl Fn(&str) -> Option<String>) -> Result<Check,
     Ok(check)
 }
 
-fn number<N: FromStr>(name: &'static str, value: &str) -> Result<N, Refusal> {
+pub(crate) fn number<N: FromStr>(name: &'static str, value: &str) -> Result<N, Refusal> {
     value.parse().map_err(|_| wrong(name, value, "a number"))
 }
 

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
-use preempt_replay::{Lookahead, Mode, Outcome, StartedStep, State, race};
+use preempt_replay::{Lookahead, Mode, OpKind, Outcome, StartedStep, State, race};
 use preempt_system::memory::GraphStep;
 use preempt_system::{
     Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status, Swap,
@@ -475,6 +475,17 @@ impl System for Execution<'_> {
     fn livelock_rounds(&self) -> u32 {
         // A thread that is held back gets turns until its state repeats.
         if self.period().is_some() { 0 } else { u32::MAX }
+    }
+
+    fn is_between_operations(&self, thread: ThreadId) -> bool {
+        self.read().recording.last_op(thread).is_some_and(|op| op.kind == OpKind::Return)
+    }
+
+    fn judge_stuck(&mut self, failure: Failure) -> Option<Failure> {
+        match self.read().harness.clone() {
+            Some(harness) => harness.judge_stuck(failure),
+            None => Some(failure),
+        }
     }
 
     fn location_kind(&self, location: Location) -> LocationKind {

@@ -17,7 +17,6 @@ use preempt_system::{Choice, Failure, Finding, Program, Schedule, System, Thread
 use super::{LONGER, Sought, begin};
 use crate::driver::replay;
 use crate::engine::cursor::Cursor;
-use crate::engine::expand::{deadlock, livelock};
 use crate::engine::observer::Observer;
 use crate::engine::race;
 use crate::plan::{Points, ResolvedPlan};
@@ -243,9 +242,9 @@ impl<'a, P: Program> Contexts<'a, P> {
     /// shows.
     fn step(&self, cursor: &mut Cursor<P::System<'a>>, choice: Choice) -> Option<Option<Finding>> {
         let failure = cursor.step(choice).ok()?;
-        let ended = |cursor: &Cursor<P::System<'a>>| {
-            let stuck = (self.plan.deadlock && cursor.is_deadlock()).then(deadlock);
-            stuck.or_else(|| cursor.is_livelock().then(livelock))
+        let ended = |cursor: &mut Cursor<P::System<'a>>| {
+            let is_sought = self.plan.deadlock || !cursor.is_deadlock();
+            is_sought.then(|| cursor.stuck()).flatten()
         };
         let sought = |failure: Option<Failure>| failure.filter(|failure| self.sought.is(failure));
         let broken =

@@ -46,6 +46,9 @@ impl<S: System> Cursor<S> {
         if is_stale {
             self.preemptions.stale_step();
         }
+        if self.system.is_between_operations(moved) {
+            self.preemptions.release();
+        }
         self.steps.push(Taken {
             choice,
             pending: 0,

@@ -16,6 +16,7 @@ pub(crate) mod blocks;
 pub(crate) mod coroutine;
 mod current;
 pub(crate) mod freed;
+pub(crate) mod harness;
 pub(crate) mod hook;
 pub(crate) mod identity;
 pub(crate) mod interrupt;
@@ -55,6 +56,7 @@ use crate::watchdog::Heartbeat;
 use self::arena::{Arena, Escapes, Free, Freed, Placement, Users};
 use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
+use self::harness::Harness;
 use self::interrupt::Stuck;
 use self::notes::Notes;
 use self::orderings::Orderings;
@@ -241,6 +243,8 @@ pub(crate) struct Runtime {
     pub(crate) stuck: (ThreadSet, Option<Box<Stuck>>),
     /// The position at which a thread was started.
     pub(crate) spawned: Option<&'static Site<'static>>,
+    /// The harness of a test of a data structure.
+    pub(crate) harness: Option<Arc<dyn Harness>>,
 }
 
 impl Runtime {
@@ -293,13 +297,14 @@ impl Runtime {
             steady: None,
             stuck: (ThreadSet::EMPTY, None),
             spawned: None,
+            harness: None,
         }
     }
 
     /// The features that the executions used so far, for caveats.
     pub(crate) fn used(&self) -> Used {
         let names = self.recording.names();
-        let objects = names.descriptions().count();
+        let objects = names.descriptions().filter(|object| object.noun != harness::NOUN).count();
         Used {
             threads: names.threads(),
             objects,
@@ -318,7 +323,9 @@ impl Runtime {
         let ops = histories.flat_map(|(at, history)| history.ops().iter().map(move |op| (at, op)));
         let mut objects =
             ops.flat_map(|(at, op)| op.objects().map(move |(_, object)| (object, at)));
-        let controlled = |object: u32| self.recording.names().thread_of(object).is_none();
+        let controlled = |object: u32| {
+            self.recording.names().thread_of(object).is_none() && !self.is_of_harness(object)
+        };
         // Under weak memory, and to decide whether to switch to it, clocks are always kept.
         let uses_cells = match self.weak_memory.is_some() || self.stale_watch.is_some() {
             true => self.races.variables() > 0,
@@ -386,6 +393,7 @@ impl Runtime {
         self.execution = identity::next_execution();
         self.live.begin(self.execution);
         self.stage = Stage::Running;
+        self.harness = None;
         self.verdict.clear();
         self.fresh.clear();
         self.met.clear();

@@ -19,6 +19,8 @@ pub(crate) enum Place {
     Shared { owner: Owner, offset: u32 },
     /// In memory that a thread has allocated.
     Block { block: Block, offset: usize },
+    /// The returns of a thread of a [harness](super::harness).
+    Returns { thread: u8 },
     /// Created at this source position; the `nth` such object that was used.
     Made { site: SiteId, nth: u32 },
 }

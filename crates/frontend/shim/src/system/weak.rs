@@ -167,7 +167,7 @@ fn obstacle(kind: OpKind) -> Option<Obstacle> {
         OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
         OpKind::CompareExchange { .. } | OpKind::Fence => true,
         OpKind::Touch | OpKind::Peek | OpKind::Choose(_) => true,
-        OpKind::Yield | OpKind::Finish => true,
+        OpKind::Yield | OpKind::Finish | OpKind::Call(_) | OpKind::Return => true,
     };
     (!is_handled).then_some(Obstacle::Operation)
 }

@@ -15,6 +15,7 @@ mod given_up;
 mod graphs;
 mod heap;
 mod kinds;
+mod linearize;
 mod loom_names;
 mod loom_probe;
 mod loops;

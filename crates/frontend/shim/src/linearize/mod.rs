@@ -1,0 +1,532 @@
+//! Linearizability: checks a concurrent data structure without hand-written tests.
+//!
+//! Name a constructor and operations. Every small concurrent scenario is generated, smallest first,
+//! and explored; the results of each execution must be those of the same calls made one after the
+//! other, in an order in which calls that did not overlap keep theirs. Unless a
+//! [model](Linearize::model) is given, the specification is the serial behaviour of the structure
+//! itself.
+//!
+//! ```
+//! use std::collections::VecDeque;
+//!
+//! use preempt::linearize;
+//! use preempt::sync::Mutex;
+//!
+//! #[derive(Default)]
+//! struct Queue(Mutex<VecDeque<u32>>);
+//!
+//! impl Queue {
+//!     fn push(&self, value: u32) {
+//!         self.0.lock().unwrap().push_back(value);
+//!     }
+//!
+//!     fn pop(&self) -> Option<u32> {
+//!         self.0.lock().unwrap().pop_front()
+//!     }
+//! }
+//!
+//! linearize(Queue::default).op1("push", Queue::push).op("pop", Queue::pop).check();
+//! ```
+//!
+//! If `pop` asks whether there is an element and takes it in two critical sections, the check fails
+//! at its seventh scenario, `push(1); pop() || pop()`, with the results as a table, the
+//! interleaving and a command that replays it.
+//!
+//! # What is covered
+//!
+//! By default all scenarios of up to 4 calls by up to 3 threads, each under all schedules with at
+//! most 2 preemptions; [`LinearizeOutcome::guarantee`] says it in one sentence, with the numbers.
+//! Switches between operations are not preemptions. Calls and returns are steps of the search, so
+//! every real-time order is explored.
+//!
+//! # What is compared
+//!
+//! Results are compared by [`PartialEq`] and shown by [`Debug`]. An operation that never returns is
+//! judged as well: it may wait if it also waits after some serial order of the calls that returned.
+//! Nothing has to be declared for that. Errors that show without a comparison, such as data races,
+//! panics, leaks and use after free, are found as in any check.
+//!
+//! A structure that is wrong serially passes, since it is its own specification: give a
+//! [model](Linearize::model) to find that too.
+
+mod arg;
+mod concurrent;
+mod driver;
+mod explain;
+mod failed;
+mod operation;
+mod outcome;
+mod scene;
+mod serial;
+mod subject;
+
+use std::any::{Any, type_name};
+use std::fmt::Debug;
+use std::panic::Location;
+use std::sync::Arc as StdArc;
+
+pub use arg::{Arg, Domain, Key};
+pub use outcome::{FailedScenario, LinearizeOutcome, ShapeCoverage};
+pub use preempt_linearize::Criterion;
+
+use self::operation::{RunModel, arguments, value};
+use self::subject::Subject;
+use crate::future::block_on;
+use crate::sync::Arc;
+use crate::{Check, Refusal, caveats};
+
+/// Checks a structure that threads share: see [the module](mod@linearize).
+pub fn linearize<S: Send + Sync + 'static>(
+    make: impl Fn() -> S + Send + Sync + 'static,
+) -> Linearize<S> {
+    let make = move |threads: usize| {
+        let shared = Arc::new(make());
+        (0..threads).map(|_| shared.clone()).collect()
+    };
+    Linearize { subject: Subject::new(StdArc::new(make), false, short_name::<S>()) }
+}
+
+/// Checks a structure of which every thread has a handle of its own: the ends of a channel, guards,
+/// caches of a thread. `make` gets the number of threads and returns a handle for each.
+///
+/// Handles are alike unless operations have [roles](LinearizeHandles::only): then the first role is
+/// that of the first handle, and so on. Handles are dropped after all threads have ended; a drop
+/// that matters is an operation.
+///
+/// ```
+/// use preempt::linearize_handles;
+/// use preempt::sync::mpsc::{Receiver, Sender, channel};
+///
+/// enum End {
+///     Receiver(Receiver<u32>),
+///     Sender(Sender<u32>),
+/// }
+///
+/// impl End {
+///     fn recv(&mut self) -> Option<u32> {
+///         let End::Receiver(end) = self else { unreachable!("only the receiver receives") };
+///         end.recv().ok()
+///     }
+///
+///     fn send(&mut self, value: u32) -> bool {
+///         let End::Sender(end) = self else { return false };
+///         end.send(value).is_ok()
+///     }
+/// }
+///
+/// fn ends(threads: usize) -> Vec<End> {
+///     let (sender, receiver) = channel();
+///     let senders = (1..threads).map(|_| End::Sender(sender.clone()));
+///     std::iter::once(End::Receiver(receiver)).chain(senders).collect()
+/// }
+///
+/// linearize_handles(ends)
+///     .op("recv", End::recv)
+///     .only("receiver")
+///     .op1("send", End::send)
+///     .operations(3)
+///     .check();
+/// ```
+pub fn linearize_handles<H: 'static>(
+    make: impl Fn(usize) -> Vec<H> + Send + Sync + 'static,
+) -> LinearizeHandles<H> {
+    LinearizeHandles { subject: Subject::new(StdArc::new(make), true, short_name::<H>()) }
+}
+
+/// The name of a type without its path.
+fn short_name<T>() -> &'static str {
+    let name = type_name::<T>();
+    let path = name.split_once('<').map_or(name, |(path, _)| path);
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+/// A structure that threads share, and its operations: see [the module](mod@linearize).
+#[must_use = "a structure is checked by `check` or `run`"]
+pub struct Linearize<S: 'static> {
+    subject: Subject<Arc<S>>,
+}
+
+/// A structure with a handle for each thread: see [`linearize_handles`].
+#[must_use = "a structure is checked by `check` or `run`"]
+pub struct LinearizeHandles<H: 'static> {
+    subject: Subject<H>,
+}
+
+/// A structure and a model of it: see [`Linearize::model`].
+#[must_use = "a structure is checked by `check` or `run`"]
+pub struct LinearizeModel<S: 'static, M: 'static> {
+    subject: Subject<Arc<S>>,
+    model: std::marker::PhantomData<fn() -> M>,
+}
+
+impl<S: Send + Sync + 'static> Linearize<S> {
+    /// An operation without arguments.
+    pub fn op<R>(mut self, name: &str, f: impl Fn(&S) -> R + Send + Sync + 'static) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op0(name, move |shared: &mut Arc<S>| f(shared));
+        self
+    }
+
+    /// An operation with an argument: see [`Arg`] for its values.
+    pub fn op1<A: Arg, R>(self, name: &str, f: impl Fn(&S, A) -> R + Send + Sync + 'static) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.op1_of(name, A::domain(), f)
+    }
+
+    /// An operation with an argument that has these values.
+    pub fn op1_in<A, R>(
+        self,
+        name: &str,
+        values: impl IntoIterator<Item = A>,
+        f: impl Fn(&S, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: Clone + Debug + Send + Sync + 'static,
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.op1_of(name, Domain::Values(values.into_iter().collect()), f)
+    }
+
+    fn op1_of<A, R>(
+        mut self,
+        name: &str,
+        domain: Domain<A>,
+        f: impl Fn(&S, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: Clone + Debug + Send + Sync + 'static,
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op1(name, domain, move |shared: &mut Arc<S>, a| f(shared, a));
+        self
+    }
+
+    /// An operation with two arguments.
+    pub fn op2<A: Arg, B: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl Fn(&S, A, B) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op2(name, move |shared: &mut Arc<S>, a, b| f(shared, a, b));
+        self
+    }
+
+    /// An operation that is a future: its thread waits for it. A future that is never ready is an
+    /// operation that never returns.
+    pub fn op_async<R>(
+        mut self,
+        name: &str,
+        f: impl AsyncFn(&S) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op0(name, move |shared: &mut Arc<S>| block_on(f(shared)));
+        self
+    }
+
+    /// An operation with an argument that is a future.
+    pub fn op1_async<A: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl AsyncFn(&S, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op1(name, A::domain(), move |shared: &mut Arc<S>, a| block_on(f(shared, a)));
+        self
+    }
+
+    /// Brings a new structure to its initial state. Calls of this are not part of a scenario.
+    pub fn before(mut self, f: impl Fn(&S) + Send + Sync + 'static) -> Self {
+        self.subject.before.push(StdArc::new(move |shared: &mut Arc<S>| f(shared)));
+        self
+    }
+
+    /// Looks at the structure after all threads have ended. What it returns has to fit the same
+    /// serial order as the results of the calls, so that errors show in shorter scenarios.
+    pub fn observe<R>(mut self, f: impl Fn(&S) -> R + Send + Sync + 'static) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.observer = Some(StdArc::new(move |shared: &mut Arc<S>, _| value(f(shared))));
+        self
+    }
+
+    /// Compares with an explicit specification instead of the serial behaviour of the structure.
+    /// Each operation is then given twice: on the structure, and on the model.
+    ///
+    /// A model that calls [`choose`](crate::choose()) has several results; say
+    /// [`sometimes`](LinearizeModel::sometimes) of such an operation.
+    ///
+    /// ```
+    /// use preempt::linearize;
+    /// use preempt::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    ///
+    /// linearize(|| AtomicU32::new(0))
+    ///     .model(|| 0)
+    ///     .op("next", |n| n.fetch_add(1, SeqCst), |n: &mut u32| { *n += 1; *n - 1 })
+    ///     .check();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If operations were named before.
+    #[track_caller]
+    pub fn model<M: 'static>(
+        mut self,
+        make: impl Fn() -> M + Send + Sync + 'static,
+    ) -> LinearizeModel<S, M> {
+        assert!(self.subject.operations.is_empty(), "`model` comes before the operations");
+        assert!(self.subject.observer.is_none(), "a model cannot be observed");
+        self.subject.model = Some(StdArc::new(move || Box::new(make()) as Box<dyn Any>));
+        LinearizeModel { subject: self.subject, model: std::marker::PhantomData }
+    }
+}
+
+impl<H: 'static> LinearizeHandles<H> {
+    /// An operation without arguments.
+    pub fn op<R>(mut self, name: &str, f: impl Fn(&mut H) -> R + Send + Sync + 'static) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op0(name, f);
+        self
+    }
+
+    /// An operation with an argument: see [`Arg`] for its values.
+    pub fn op1<A: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl Fn(&mut H, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op1(name, A::domain(), f);
+        self
+    }
+
+    /// An operation with two arguments.
+    pub fn op2<A: Arg, B: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl Fn(&mut H, A, B) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op2(name, f);
+        self
+    }
+
+    /// Brings a new structure to its initial state, by the first handle.
+    pub fn before(mut self, f: impl Fn(&mut H) + Send + Sync + 'static) -> Self {
+        self.subject.before.push(StdArc::new(f));
+        self
+    }
+
+    /// Looks at the structure by the first handle after all threads have ended: see
+    /// [`Linearize::observe`].
+    pub fn observe<R>(mut self, f: impl Fn(&mut H) -> R + Send + Sync + 'static) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.observer = Some(StdArc::new(move |handle: &mut H, _| value(f(handle))));
+        self
+    }
+}
+
+impl<S: Send + Sync + 'static, M: 'static> LinearizeModel<S, M> {
+    /// An operation without arguments, on the structure and on the model.
+    pub fn op<R>(
+        mut self,
+        name: &str,
+        f: impl Fn(&S) -> R + Send + Sync + 'static,
+        model: impl Fn(&mut M) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op0(name, move |shared: &mut Arc<S>| f(shared));
+        let run: RunModel = StdArc::new(move |of, _| value(model(downcast(of))));
+        self.subject.model_instances(vec![run]);
+        self
+    }
+
+    /// An operation with an argument, on the structure and on the model.
+    pub fn op1<A: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl Fn(&S, A) -> R + Send + Sync + 'static,
+        model: impl Fn(&mut M, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op1(name, A::domain(), move |shared: &mut Arc<S>, a| f(shared, a));
+        let model = StdArc::new(model);
+        let runs = arguments(A::domain()).into_iter().map(|argument| {
+            let model = model.clone();
+            let run = move |of: &mut dyn Any, fresh: operation::Fresh| {
+                value(model(downcast(of), argument.get(fresh.0[0])))
+            };
+            StdArc::new(run) as RunModel
+        });
+        self.subject.model_instances(runs.collect());
+        self
+    }
+}
+
+fn downcast<M: 'static>(model: &mut dyn Any) -> &mut M {
+    model.downcast_mut().expect("the model has the type that its constructor returns")
+}
+
+/// The methods that all three kinds have.
+macro_rules! settings {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> $type {
+            /// The operation that was named last is called by one thread only, together with the
+            /// other operations of this role: the producer, the owner of a deque.
+            #[track_caller]
+            pub fn only(mut self, role: &'static str) -> Self {
+                self.subject.last().role = Some(role);
+                self
+            }
+
+            /// The operation that was named last is called at most once in a scenario.
+            #[track_caller]
+            pub fn once(mut self) -> Self {
+                self.subject.last().is_once = true;
+                self
+            }
+
+            /// A panic of the operation that was named last is a result, and not an error.
+            #[track_caller]
+            pub fn panics(mut self) -> Self {
+                self.subject.last().may_panic = true;
+                self
+            }
+
+            /// The operation that was named last may have several results after the same calls: its
+            /// serial executions call [`choose`](crate::choose()), for example. Each of them is
+            /// right.
+            #[track_caller]
+            pub fn sometimes(mut self) -> Self {
+                self.subject.last().is_nondeterministic = true;
+                self
+            }
+
+            /// The most threads of a scenario: 3 by default. `PREEMPT_THREADS=n`.
+            pub fn threads(mut self, threads: usize) -> Self {
+                self.subject.threads = threads;
+                self
+            }
+
+            /// The most calls of a scenario, of all threads together: 4 by default.
+            /// `PREEMPT_OPERATIONS=n`.
+            pub fn operations(mut self, calls: usize) -> Self {
+                self.subject.calls = calls;
+                self
+            }
+
+            /// The most calls of one thread: as many as the scenario has by default.
+            pub fn per_thread(mut self, calls: usize) -> Self {
+                self.subject.per_thread = calls;
+                self
+            }
+
+            /// Checks every scenario also after each sequence of up to this many calls, made by the
+            /// first handle before the threads start. This finds errors that need a state which
+            /// short scenarios do not reach, such as the ABA problem.
+            pub fn prefixes(mut self, calls: usize) -> Self {
+                self.subject.prefixes = calls;
+                self
+            }
+
+            /// Checks this scenario only: `push(1); pop() || pop()`. `PREEMPT_SCENARIO=…`.
+            pub fn scenario(mut self, scenario: &str) -> Self {
+                self.subject.scenario = Some(scenario.to_owned());
+                self
+            }
+
+            /// The correctness condition: linearizability by default.
+            pub fn criterion(mut self, criterion: Criterion) -> Self {
+                self.subject.criterion = criterion;
+                self
+            }
+
+            /// Fails if an operation takes more than `steps` steps of its own, whatever other threads
+            /// do: an upper bound on its accesses to shared objects.
+            pub fn wait_free(mut self, steps: u32) -> Self {
+                self.subject.most_steps = Some(steps);
+                self
+            }
+
+            /// Explores schedules as this check says: its bound, memory model and limits. A limit of
+            /// time is one of all scenarios together. [`Check::jobs`] checks several scenarios at a
+            /// time. The default is [`Check::bound`] 2.
+            pub fn explore(mut self, check: Check) -> Self {
+                self.subject.check = check;
+                self
+            }
+
+            /// Checks all scenarios, or returns why that is not possible.
+            #[track_caller]
+            pub fn try_run(self) -> Result<LinearizeOutcome, Refusal> {
+                driver::run(self.subject, Location::caller())
+            }
+
+            /// Checks all scenarios.
+            ///
+            /// # Panics
+            ///
+            /// If the check is not possible: see `try_run`.
+            #[track_caller]
+            pub fn run(self) -> LinearizeOutcome {
+                match self.try_run() {
+                    Ok(outcome) => outcome,
+                    Err(refusal) => panic!("this check cannot be made: {refusal}"),
+                }
+            }
+
+            /// Checks all scenarios; prints one line that says what was covered.
+            ///
+            /// # Panics
+            ///
+            /// With a report if a scenario fails, or if a limit was reached.
+            #[track_caller]
+            pub fn check(self) {
+                let check = self.subject.check.clone();
+                let place = Location::caller();
+                let outcome = self.run();
+                finish(&outcome, check, place);
+            }
+        }
+    };
+}
+
+settings!([S: Send + Sync + 'static] Linearize<S>);
+settings!([H: 'static] LinearizeHandles<H>);
+settings!([S: Send + Sync + 'static, M: 'static] LinearizeModel<S, M>);
+
+/// Panics with the report of a failure; prints what a pass covers.
+#[track_caller]
+fn finish(outcome: &LinearizeOutcome, check: Check, place: &'static Location<'static>) {
+    let check = crate::settings::of_environment(check).expect("the settings were read before");
+    let is_cut = outcome.stopped.is_some() && !check.allow_incomplete;
+    if outcome.failed.is_some() || is_cut {
+        panic!("{outcome}");
+    }
+    if !check.quiet {
+        caveats::print(&outcome.guarantee(), place);
+    }
+}
