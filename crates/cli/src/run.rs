@@ -309,7 +309,7 @@ fn qualified(outcome: Outcome, native: &Native) -> Result<Outcome, Refused> {
         Some(why) => Err(Refused::because(why)),
         None => Ok(Outcome {
             assumptions: native.assumptions(),
-            complete: outcome.complete && !native.leaves_out(),
+            complete: outcome.complete && !native.omits_executions(),
             ..outcome
         }),
     }

@@ -1,11 +1,11 @@
 //! Compiles the runtime, the library that is loaded into executables under test.
 //!
-//! The library is embedded into whatever uses this crate, so that `cargo install` and `cargo run`
-//! need nothing beside the binary. Cargo cannot embed one crate's artefact into another on stable
-//! Rust, and its dependency on a `cdylib` would have to be found by guessing file names. `rustc` is
-//! called directly instead: the runtime has no dependencies, and always gets the flags that it
-//! needs, whatever the profile and `RUSTFLAGS` of the build are. In particular, it must unwind, and
-//! must not be instrumented.
+//! The library is embedded into every binary that uses this crate, so that `cargo install` and
+//! `cargo run` need no other file. On stable Rust, cargo cannot embed the artefact of one crate
+//! into another, and the file of a `cdylib` dependency would have to be found by guessing its name.
+//! So this script calls `rustc` directly: the runtime has no dependencies, and always gets the
+//! flags that it needs, whatever the profile and `RUSTFLAGS` of the build are. In particular, it
+//! must unwind, and must not be instrumented.
 
 use std::env;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn main() {
     }
     let target = env::var("TARGET").expect("cargo sets TARGET");
     if target != "x86_64-unknown-linux-gnu" {
-        // The controller refuses to run there.
+        // `Executable::find` refuses to run on such a target.
         std::fs::write(&library, []).expect("the output folder can be written");
         return;
     }
@@ -28,10 +28,11 @@ fn main() {
         .args(["--edition", "2024", "--crate-type", "cdylib"])
         .args(["--crate-name", "preempt_native_runtime", "--target", &target])
         .args(["-Copt-level=3", "-Cpanic=unwind", "-Cstrip=debuginfo", "-Ccodegen-units=1"])
-        // A program that is linked with the library names it so: it is loaded once, although it is
-        // preloaded as well.
+        // A program that is linked with the library refers to it by this name, so it is loaded only
+        // once although it is preloaded too.
         .arg("-Clink-arg=-Wl,-soname,libpreempt_native.so")
-        // Faults are reported by the code itself; the checks of the object semantics are for tests.
+        // The runtime reports faults itself; the debug assertions of the object semantics are for
+        // tests.
         .args(["-Cdebug-assertions=off", "--cap-lints=allow"])
         .arg("runtime/src/lib.rs")
         .arg("-o")

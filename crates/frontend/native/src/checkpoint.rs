@@ -1,6 +1,6 @@
-//! What a checkpoint contains of an executable: the names of threads and objects, and what the
-//! search has turned out to need. It belongs to one executable with its arguments and its input
-//! ([`Executable::identity`]).
+//! The part of a checkpoint that belongs to an executable: the names of threads and objects, and
+//! what the search has turned out to need. A checkpoint can be resumed only with the same
+//! executable, arguments and input ([`Executable::identity`]).
 
 use std::fs;
 use std::io;
@@ -17,34 +17,34 @@ use crate::names::{Names, ObjectName};
 use crate::program::{Assumption, Native};
 
 impl Executable {
-    /// Identifies what is run: the contents of the executable and of its standard input, its
+    /// A hash of what is run: the contents of the executable and of its standard input, its
     /// arguments, and the options on which the outcome of an execution depends. Libraries, other
-    /// files and inherited variables of the environment are not part of it.
+    /// files and inherited environment variables are not part of it.
     pub fn identity(&self) -> io::Result<u64> {
         let input = self.stdin.as_ref().map(fs::read).transpose()?;
         let limits = (self.max_steps, self.max_delay, self.max_memory, self.max_output);
         let run = (self.harness, self.allocator, self.races, &self.environment);
         let options = (self.expected_exit, self.same_output, run, limits);
         let options = format!("{options:?}");
-        let mut texts =
+        let mut parts =
             vec![fs::read(&self.path)?, input.unwrap_or_default(), options.into_bytes()];
-        texts.extend(self.args.iter().map(|arg| arg.as_encoded_bytes().to_vec()));
-        Ok(program_hash(texts))
+        parts.extend(self.args.iter().map(|arg| arg.as_encoded_bytes().to_vec()));
+        Ok(program_hash(parts))
     }
 }
 
 impl Save for ObjectName {
     fn save(&self, to: &mut Writer<'_>) {
-        to.put(&(self.which as u8));
+        to.put(&(self.kind as u8));
         to.put(&self.address);
         to.put(&(self.parameter, self.life));
     }
 
     fn load(from: &mut Reader) -> Result<ObjectName, Damaged> {
-        let which = ObjectKind::of(from.get()?).ok_or(Damaged)?;
+        let kind = ObjectKind::of(from.get()?).ok_or(Damaged)?;
         let address = from.get()?;
         let (parameter, life) = from.get()?;
-        Ok(ObjectName { which, address, parameter, life })
+        Ok(ObjectName { kind, address, parameter, life })
     }
 }
 
@@ -63,7 +63,7 @@ impl Resumable for Native {
         to.put(&names.objects().to_vec());
         to.put(&names.atomics());
         to.put(&assumed);
-        to.put(&self.delays.load(Relaxed));
+        to.put(&self.relies_on_max_delay.load(Relaxed));
         to.put(&self.children.load(Relaxed));
         to.put(&self.oversynchronised.load(Relaxed));
     }
@@ -92,7 +92,7 @@ impl Resumable for Native {
             .into_iter()
             .map(|(is_loop, pc)| (if is_loop { Assumption::Loop } else { Assumption::Yield }, pc));
         *self.assumed.get_mut().unwrap_or_else(PoisonError::into_inner) = assumed.collect();
-        *self.delays.get_mut() = from.get()?;
+        *self.relies_on_max_delay.get_mut() = from.get()?;
         *self.children.get_mut() = from.get()?;
         *self.oversynchronised.get_mut() = from.get()?;
         Ok(())

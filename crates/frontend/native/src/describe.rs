@@ -1,4 +1,4 @@
-//! Objects and operations in words.
+//! Texts for objects, operations, values and durations.
 
 use preempt_native_block::{Call, ObjectKind, Op as OpKind};
 
@@ -6,20 +6,20 @@ use crate::names::{DESCRIPTORS, ENDS, FIRST_OBJECT, Names, PROCESS};
 use crate::state::Op;
 use crate::symbols::Symbols;
 
-/// The size of an object of the C library in bytes.
-fn size(which: ObjectKind) -> u64 {
-    match which {
+/// The size in bytes of an object of the C library.
+fn size(kind: ObjectKind) -> u64 {
+    match kind {
         ObjectKind::Mutex => 40,
         ObjectKind::RwLock => 56,
         ObjectKind::Condvar => 48,
         ObjectKind::Semaphore | ObjectKind::Barrier => 32,
         ObjectKind::Once | ObjectKind::Futex => 4,
-        // It varies.
+        // Sizes of atomic variables differ: see `Names::atomic_size`.
         ObjectKind::Atomic => 1,
     }
 }
 
-/// The name of an object: that of the global variable that it is, or what it is and its number.
+/// The name of an object: that of its global variable, or the noun for its kind and a number.
 pub(crate) fn object(names: &Names, symbols: &Symbols, location: u32) -> String {
     match location {
         PROCESS => return "the process".to_owned(),
@@ -30,18 +30,18 @@ pub(crate) fn object(names: &Names, symbols: &Symbols, location: u32) -> String 
     let Some(name) = names.object(location) else {
         return names.thread_name(location as usize);
     };
-    let size = match name.which {
+    let size = match name.kind {
         ObjectKind::Atomic => names.atomic_size(name.address).unwrap_or(1).into(),
-        which => size(which),
+        kind => size(kind),
     };
     symbols.variable(name.address, size).unwrap_or_else(|| {
-        let same = |other: &u32| names.object(*other).is_some_and(|o| o.which == name.which);
+        let same = |other: &u32| names.object(*other).is_some_and(|o| o.kind == name.kind);
         let nth = (FIRST_OBJECT..location).filter(same).count() + 1;
         format!("{}#{nth}", name.noun())
     })
 }
 
-/// The word for an operation.
+/// The verb for an operation.
 pub(crate) fn verb(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Begin => "begins",
@@ -130,9 +130,9 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
         (1_000, "µs"),
         (1, "ns"),
     ];
-    // Four digits: reading a clock takes a microsecond, which would only be noise.
-    let last = 10_u64.pow(nanoseconds.checked_ilog10().unwrap_or(0).saturating_sub(3));
-    let nanoseconds = nanoseconds.saturating_add(last / 2) / last * last;
+    // Four digits: reading a clock takes a microsecond of virtual time, which would be noise.
+    let resolution = 10_u64.pow(nanoseconds.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    let nanoseconds = nanoseconds.saturating_add(resolution / 2) / resolution * resolution;
     let fits = |(size, _): &&(u64, &str)| nanoseconds >= *size;
     let (size, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[4]);
     let thousandths = (u128::from(nanoseconds) * 1_000 / u128::from(*size)) as u64;
@@ -145,15 +145,16 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
 
 /// An operation: `m.lock()`, `join t1`, `sleep for 5 ms`.
 pub(crate) fn op(names: &Names, symbols: &Symbols, op: &Op) -> String {
-    let mut words = untimed(names, symbols, op);
+    let mut text = untimed(names, symbols, op);
     if op.is_timed() {
         let limit = duration(op.deadline.saturating_sub(op.time));
-        let kind = if op.kind == OpKind::Sleep { "for" } else { "for at most" };
-        words += &format!(" {kind} {limit}");
+        let preposition = if op.kind == OpKind::Sleep { "for" } else { "for at most" };
+        text += &format!(" {preposition} {limit}");
     }
-    words
+    text
 }
 
+/// An operation without its time limit.
 fn untimed(names: &Names, symbols: &Symbols, op: &Op) -> String {
     let verb = verb(op.kind);
     match op.kind {
@@ -170,7 +171,7 @@ fn untimed(names: &Names, symbols: &Symbols, op: &Op) -> String {
         OpKind::AfterWrite => {
             format!("{verb} after writing {}", object(names, symbols, op.object))
         }
-        // The source shows the call, and the objects are only known as words.
+        // The source line shows the call. Of the objects, only the address of a word is known.
         OpKind::EnterWait | OpKind::EnterWrite | OpKind::Enter => {
             self::verb(OpKind::Enter).to_owned()
         }
@@ -182,8 +183,8 @@ fn untimed(names: &Names, symbols: &Symbols, op: &Op) -> String {
     }
 }
 
-/// The value of an atomic variable of `size` bytes. Small negative numbers and addresses are shown
-/// as such.
+/// The value of an atomic variable of `size` bytes. Types are not known: values that look like
+/// small negative numbers are shown as such, and large ones, such as addresses, in hexadecimal.
 pub(crate) fn value(value: u128, size: u8) -> String {
     let bits = 8 * u32::from(size).clamp(1, 16);
     let signed = (value << (128 - bits)) as i128 >> (128 - bits);

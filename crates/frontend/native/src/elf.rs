@@ -1,27 +1,27 @@
-//! What a file is, before it is run: only executables that the runtime can be loaded into are.
+//! Checks before a file is run that the runtime can be loaded into it.
 
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// The bytes of a file header that are read.
+/// The size of an ELF header.
 const HEADER: usize = 64;
 
-/// The most bytes of a file that are read to find its loader.
-const MOST_HEADERS: u64 = 1 << 16;
+/// The maximal number of bytes that are read to find the loader.
+const MAX_HEADERS: u64 = 1 << 16;
 
-/// Checks that `path` is an executable that can be explored, or says why not and what to do.
+/// Checks that `path` is an executable that can be explored. `Err` says why not and what to do.
 pub fn inspect(path: &Path) -> Result<(), String> {
     let name = path.display();
-    let about = fs::metadata(path).map_err(|error| format!("cannot run {name}: {error}"))?;
-    if about.is_dir() {
+    let metadata = fs::metadata(path).map_err(|error| format!("cannot run {name}: {error}"))?;
+    if metadata.is_dir() {
         return Err(format!("{name} is a directory: name an executable"));
     }
-    if about.permissions().mode() & 0o111 == 0 {
+    if metadata.permissions().mode() & 0o111 == 0 {
         return Err(format!("{name} is not executable: check its permissions (chmod +x)"));
     }
-    if about.mode() & 0o6000 != 0 {
+    if metadata.mode() & 0o6000 != 0 {
         return Err(format!(
             "{name} runs with the rights of another user (setuid or setgid), so no library can be \
              loaded into it: check a copy without that bit"
@@ -29,7 +29,7 @@ pub fn inspect(path: &Path) -> Result<(), String> {
     }
     let mut bytes = Vec::new();
     fs::File::open(path)
-        .and_then(|file| file.take(MOST_HEADERS).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_HEADERS).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot read {name}: {error}"))?;
     let loader = loader(&bytes).map_err(|why| format!("{name} {why}"))?;
     if loader.contains("musl") {
@@ -44,12 +44,13 @@ pub fn inspect(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// The little-endian number of `N` bytes at an offset.
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let field: [u8; N] = bytes.get(at..at + N)?.try_into().ok()?;
     Some(field.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
 }
 
-/// The dynamic linker of an ELF file.
+/// The path of the dynamic linker that an ELF file requests.
 fn loader(bytes: &[u8]) -> Result<String, &'static str> {
     if bytes.starts_with(b"#!") {
         return Err(
@@ -67,15 +68,15 @@ fn loader(bytes: &[u8]) -> Result<String, &'static str> {
     if !matches!(number::<2>(bytes, 16), Some(2 | 3)) {
         return Err("is an object file or a core dump, not an executable");
     }
-    let cut = "has headers that cannot be read: it may be damaged";
-    let field = |at| number::<8>(bytes, at).ok_or(cut);
-    let (first, size) = (field(32)? as usize, number::<2>(bytes, 54).ok_or(cut)? as usize);
-    let count = number::<2>(bytes, 56).ok_or(cut)? as usize;
+    let damaged = "has headers that cannot be read: it may be damaged";
+    let field = |at| number::<8>(bytes, at).ok_or(damaged);
+    let (first, size) = (field(32)? as usize, number::<2>(bytes, 54).ok_or(damaged)? as usize);
+    let count = number::<2>(bytes, 56).ok_or(damaged)? as usize;
     const INTERPRETER: u64 = 3;
     for header in (0..count).map(|nth| first + nth * size) {
-        if number::<4>(bytes, header).ok_or(cut)? == INTERPRETER {
+        if number::<4>(bytes, header).ok_or(damaged)? == INTERPRETER {
             let (at, len) = (field(header + 8)? as usize, field(header + 32)? as usize);
-            let path = at.checked_add(len).and_then(|end| bytes.get(at..end)).ok_or(cut)?;
+            let path = at.checked_add(len).and_then(|end| bytes.get(at..end)).ok_or(damaged)?;
             let path = path.split(|&byte| byte == 0).next().unwrap_or_default();
             return Ok(String::from_utf8_lossy(path).into_owned());
         }
@@ -90,7 +91,7 @@ fn loader(bytes: &[u8]) -> Result<String, &'static str> {
 mod tests {
     use super::*;
 
-    /// An ELF header of this type and machine, with an entry for each loader.
+    /// An ELF file with a program header for each loader.
     fn elf(kind: u8, machine: u8, loaders: &[&str]) -> Vec<u8> {
         let mut bytes = vec![0; HEADER];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loader_is_found_and_other_files_are_refused_by_name() {
+    fn the_loader_is_found_and_other_files_are_refused() {
         assert_eq!(loader(&elf(3, 62, &["/lib/ld.so"])).as_deref(), Ok("/lib/ld.so"));
         let refused = [
             (b"#!/bin/sh\n".to_vec(), "script"),

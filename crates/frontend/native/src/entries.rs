@@ -1,7 +1,8 @@
-//! Precompiled functions of the standard library of Rust whose beginnings become scheduling points.
+//! Finds precompiled functions of Rust's standard library that get a scheduling point at their
+//! entry.
 //!
-//! Which functions these are and why is explained in `runtime/src/entries.rs`. They are found by
-//! their names in the symbol table. A function that the program does not use is not linked into it.
+//! `runtime/src/entries.rs` explains which functions these are and why. They are found by their
+//! names in the symbol table; a function that the program does not use is not linked into it.
 
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 use preempt_native_block::{Entry, MAX_ENTRIES, Op};
@@ -13,17 +14,15 @@ pub(crate) struct Function {
     pub(crate) name: String,
 }
 
-/// What is known of the precompiled functions of an executable.
+/// The precompiled functions of an executable that get a scheduling point at their entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Functions {
-    /// Those whose beginnings become scheduling points.
     pub(crate) found: Vec<Function>,
-    /// Whether the executable has no symbols, so that none can be found.
+    /// Whether the executable has no symbols, so that no function can be found.
     pub(crate) stripped: bool,
 }
 
 impl Functions {
-    /// Those of an executable.
     pub(crate) fn of(file: &object::File<'_>) -> Functions {
         let mut found: Vec<Function> = file
             .symbols()
@@ -34,7 +33,7 @@ impl Functions {
                 Some(Function { entry: Entry { address, op: op as u32, size }, name })
             })
             .collect();
-        // A function can have several names.
+        // Several symbols can name the same function.
         found.sort_by_key(|function| function.entry.address);
         found.dedup_by_key(|function| function.entry.address);
         found.truncate(MAX_ENTRIES);
@@ -42,10 +41,10 @@ impl Functions {
     }
 }
 
-/// The name of the function behind a symbol, and what its beginning does, if that is to be a
-/// scheduling point.
+/// The source name of a function and the operation at its entry, if that becomes a scheduling
+/// point.
 fn operation(symbol: &str) -> Option<(String, Op)> {
-    // Names are long, and there are thousands of them.
+    // Demangling thousands of long names would take long.
     if !["Condvar", "Barrier", "Once", "park"].iter().any(|part| symbol.contains(part)) {
         return None;
     }
@@ -54,13 +53,13 @@ fn operation(symbol: &str) -> Option<(String, Op)> {
     let parts: Vec<&str> = path.split("::").collect();
     let ["std", .., class, function] = parts[..] else { return None };
     let op = match (class, function) {
-        // The variant with a timeout calls one of these.
+        // `wait_timeout` calls one of these.
         ("Condvar", "wait" | "wait_optional_timeout") if path.contains("::futex::") => {
             Op::EnterWait
         }
         ("Condvar", "notify_one" | "notify_all") => Op::EnterWrite,
         ("Barrier", "wait") => Op::EnterWrite,
-        // Not needed by a search that visits all schedules. It declares what the call changes.
+        // A search over all schedules does not need this one. It declares that the call writes.
         ("Once", "call" | "wait") if path.contains("::futex::") => Op::EnterWrite,
         ("Thread" | "thread" | "functions", "park" | "park_timeout") => Op::Enter,
         _ => return None,
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_known_by_their_names() {
+    fn functions_are_recognised_by_their_symbols() {
         let of = |symbol: &str| operation(symbol).map(|(name, op)| (name, op as u32));
         let known = |name: &str, op: Op| Some((name.to_owned(), op as u32));
         let condvar = "_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync7condvar5futexNtB2_7Condvar";

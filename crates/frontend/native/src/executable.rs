@@ -1,4 +1,4 @@
-//! What is explored: an executable with its arguments, and the limits of one execution.
+//! An executable under test: its path, its arguments, and the limits of one execution.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,33 +8,33 @@ use crate::elf;
 use crate::entries::Functions;
 use crate::level::Level;
 
-/// What runs the code under test.
+/// The harness that runs the code under test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Harness {
-    /// The program itself: its `main` is under test, and a panic of any thread is an error.
+    /// None: `main` is under test, and a panic of any thread is a failure.
     #[default]
     Program,
-    /// libtest, the harness of Rust, which runs one test. Whether a panic is an error is for the
-    /// test to decide: it may expect one, or handle the error of a thread that it joins. So a panic
-    /// counts if the test fails.
+    /// libtest, Rust's test harness, which runs one test. The test decides whether a panic is a
+    /// failure: it may expect one, or handle the error of a thread that it joins. So a panic is a
+    /// failure only if the test fails.
     ///
     /// The thread that runs `main` belongs to libtest. It creates the thread of the test, waits
     /// for its result and joins it; here it joins first. No behaviour of the test is lost: the two
-    /// share nothing but the channel of the result, which the test's code cannot reach.
+    /// threads share only the channel for the result, which the test's code cannot reach.
     Libtest,
-    /// Another harness that runs one test, perhaps in the main thread. Panics count as with
-    /// libtest.
+    /// Another harness that runs one test, perhaps in the main thread. A panic is a failure only if
+    /// the test fails, as with libtest.
     Other,
 }
 
 /// The allocator of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
-    /// The runtime: no memory is used twice in an execution, so addresses do not depend on the
-    /// schedule, and the use of memory that was freed is found.
+    /// That of the runtime. It never reuses memory within an execution, so addresses do not depend
+    /// on the schedule, and uses of freed memory are detected.
     #[default]
     Runtime,
-    /// The C library.
+    /// That of the C library.
     System,
 }
 
@@ -43,46 +43,44 @@ pub enum Allocator {
 pub struct Executable {
     pub(crate) path: PathBuf,
     pub(crate) args: Vec<OsString>,
-    /// The working directory; without one it is that of the controller.
+    /// The working directory; `None` is that of the controller.
     pub directory: Option<PathBuf>,
     /// Variables that are added to the environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// What runs the code under test.
+    /// The harness that runs the code under test.
     pub harness: Harness,
-    /// What can be seen of it.
     pub(crate) level: Level,
-    /// Its precompiled functions whose beginnings become scheduling points.
     pub(crate) functions: Functions,
     /// The allocator of the program.
     pub allocator: Allocator,
     /// Whether to detect data races, if plain accesses are visible.
     pub races: bool,
-    /// The exit status of a good execution.
+    /// The exit status of a passing execution.
     pub expected_exit: i32,
-    /// The file that is the standard input; without one the input is empty.
+    /// The file that is the standard input; `None` is an empty input.
     pub stdin: Option<PathBuf>,
-    /// The most steps of one execution.
+    /// The maximal number of steps of one execution.
     pub max_steps: u32,
-    /// Whether all executions have to print the same.
+    /// Whether all executions must have the same output.
     pub same_output: bool,
     /// Whether every execution gets an empty directory for temporary files.
     pub temp_dir: bool,
-    /// The longest time that a thread may take between two scheduling points.
+    /// The maximal real time of a thread between two scheduling points.
     pub max_turn: Duration,
-    /// The longest virtual time by which a thread that can run is delayed while others sleep or
+    /// The maximal virtual time by which a thread that can run is delayed while others sleep or
     /// wait with a time limit: see [`preempt_native_block::may_expire`].
     pub max_delay: Duration,
-    /// The longest time that one execution may take; without one there is no limit.
+    /// The maximal real time of one execution; `None` is no limit.
     pub max_time: Option<Duration>,
-    /// The most bytes of memory of one execution; without one there is no limit.
+    /// The maximal number of bytes of memory of one execution; `None` is no limit.
     pub max_memory: Option<u64>,
-    /// The most bytes of output, or of any file, that one execution may write.
+    /// The maximal number of bytes that one execution may write to its output or to any file.
     pub max_output: u64,
 }
 
 impl Executable {
-    /// The executable with this name, looked up in `PATH` like a shell does, or why it cannot be
-    /// explored.
+    /// Finds the executable `program`, looked up in `PATH` as a shell does. `Err` says why it
+    /// cannot be explored.
     pub fn find(program: &Path, args: Vec<OsString>) -> Result<Executable, String> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
             return Err("executables can be explored on Linux on x86-64 only".to_owned());
@@ -113,23 +111,23 @@ impl Executable {
         })
     }
 
-    /// Whether data races are detected: where plain accesses are visible, and memory is not used
-    /// twice in an execution, so that accesses to the same address are accesses to the same thing.
+    /// Whether data races are detected. Requires that plain accesses are visible, and that memory
+    /// is never reused within an execution, so that the same address is always the same object.
     pub(crate) fn detects_races(&self) -> bool {
         self.races && self.level == Level::Memory && self.allocator == Allocator::Runtime
     }
 
-    /// The longest delay in nanoseconds.
+    /// [`max_delay`](Executable::max_delay) in nanoseconds.
     pub(crate) fn max_delay(&self) -> u64 {
         u64::try_from(self.max_delay.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The file that is run.
+    /// The path of the file that is run.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The arguments.
+    /// The arguments, without the name of the program.
     pub fn args(&self) -> &[OsString] {
         &self.args
     }

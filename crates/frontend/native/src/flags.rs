@@ -1,8 +1,8 @@
 //! Flags with which compilers instrument a program for this front end.
 //!
-//! The compilers can insert the calls of ThreadSanitizer without linking ThreadSanitizer; the calls
-//! are answered by the runtime instead, with which the program is linked. It then runs on its own
-//! as well: outside of an execution the runtime performs the operations and nothing else.
+//! The compilers can insert the calls of ThreadSanitizer without linking ThreadSanitizer. The
+//! program is linked with the runtime instead, which defines the called functions. Such a program
+//! also runs on its own: outside of an execution the runtime only performs the operations.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,19 +21,20 @@ pub enum Compiler {
     Rustc,
 }
 
-/// Writes the runtime to `folder`, for programs that are linked with it. Returns its path. A file
-/// that is there is replaced at once, so that a linker never reads half of it, and only if it
-/// differs.
+/// Writes the runtime to `folder`, for programs that are linked with it. Returns its path. An
+/// existing file is replaced only if it differs, and atomically, so that a linker never reads a
+/// partial file.
 pub fn install_runtime(folder: &Path) -> io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let library = folder.join(LIBRARY);
     replace(&library, RUNTIME)?;
-    // gcc links `-ltsan` whenever it instruments. It finds this file first: a linker script.
+    // gcc always links `-ltsan` when it instruments, and finds this linker script first.
     let script = format!("INPUT({})\n", library.display());
     replace(&folder.join("libtsan.so"), script.as_bytes())?;
     Ok(library)
 }
 
+/// Replaces a file atomically, unless it has the same contents.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
@@ -44,9 +45,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(&new, path)
 }
 
-/// The flags for compiling and linking a program, whose runtime was
-/// [installed](install_runtime) in `folder`, such that its atomic operations are visible, or also
-/// its plain accesses to memory. [`Level::Calls`] needs none.
+/// The flags for compiling and linking a program so that it has the given level. The runtime must
+/// be [installed](install_runtime) in `folder`. [`Level::Calls`] needs no flags.
 pub fn flags(compiler: Compiler, level: Level, folder: &Path) -> Vec<String> {
     if level == Level::Calls {
         return Vec::new();
@@ -56,7 +56,7 @@ pub fn flags(compiler: Compiler, level: Level, folder: &Path) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
     let mut add = |more: &[&str]| flags.extend(more.iter().map(|&flag| flag.to_owned()));
     match compiler {
-        // gcc has no way of leaving plain accesses out.
+        // gcc cannot instrument atomic operations alone.
         Compiler::Gcc => add(&["-fsanitize=thread", "-Wno-tsan"]),
         Compiler::Clang => {
             add(&["-fsanitize=thread", "-fno-sanitize-link-runtime"]);
@@ -65,16 +65,16 @@ pub fn flags(compiler: Compiler, level: Level, folder: &Path) -> Vec<String> {
                 add(&["-mllvm", "-tsan-instrument-memory-accesses=0"]);
             }
         }
-        // The pass instruments atomic operations of all functions, and plain accesses of those that
-        // have the attribute.
+        // The pass instruments atomic operations in all functions, and plain accesses in functions
+        // with the attribute `sanitize_thread`.
         Compiler::Rustc => match level {
             Level::Memory => add(&[
                 "-Cpasses=forceattrs",
                 "-Cpasses=function(tsan)",
                 "-Cllvm-args=-force-attribute=sanitize_thread",
                 "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
-                // An optimiser that does not know of the instrumentation may read memory ahead of
-                // a condition, which would be reported as a data race.
+                // The optimiser does not know of the instrumentation and may move a read before the
+                // condition that guards it, which would be reported as a data race.
                 "-Copt-level=0",
             ]),
             _ => add(&["-Cpasses=tsan", "-Cllvm-args=-tsan-instrument-func-entry-exit=0"]),

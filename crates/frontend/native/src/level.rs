@@ -1,10 +1,10 @@
-//! Levels of visibility: which operations of a program are scheduling points.
+//! Levels of visibility: which operations of a program the runtime observes.
 //!
-//! A program as it is calls the functions by which threads synchronise, and these are replaced.
-//! Atomic variables and plain memory need no calls, so they cannot be seen from outside. A program
-//! that was built with the instrumentation of ThreadSanitizer calls a function for each atomic
-//! operation, and for each plain access if the build asks for these too. Which of them an
-//! executable imports shows how it was built.
+//! An unmodified program calls functions to synchronise its threads, and these are replaced.
+//! Accesses to atomic variables and plain memory make no calls, so they cannot be observed. A
+//! program that was built with the instrumentation of ThreadSanitizer calls a function for each
+//! atomic operation and, depending on the flags, for each plain access. The functions that an
+//! executable imports show how it was built.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use object::{Object as _, ObjectSymbol as _};
 
 use crate::entries::Functions;
 
-/// What can be seen of a program.
+/// Which operations of a program are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Calls of functions: the program was built in the usual way.
+    /// Function calls: the program was built without instrumentation.
     Calls,
-    /// Atomic operations as well.
+    /// Also atomic operations.
     Atomics,
-    /// Plain accesses to memory as well.
+    /// Also plain accesses to memory.
     Memory,
 }
 
@@ -28,18 +28,19 @@ pub enum Level {
 pub(crate) enum Races {
     /// They are reported.
     Detected,
-    /// There are supposed to be none.
+    /// The program is assumed to have none.
     Assumed,
 }
 
-/// The common beginning of the names of all functions of the instrumentation.
+/// The prefix of all functions of the instrumentation.
 const INSTRUMENTATION: &str = "__tsan_";
 
-/// The beginnings of the names of functions for plain accesses.
+/// The prefixes of functions for plain accesses.
 const PLAIN: [&str; 4] = ["__tsan_read", "__tsan_write", "__tsan_unaligned_", "__tsan_volatile_"];
 
 impl Level {
-    /// The level of an executable and its precompiled functions, or why it cannot be explored.
+    /// The level of an executable and its precompiled functions. `Err` says why it cannot be
+    /// explored.
     pub(crate) fn of(path: &Path) -> Result<(Level, Functions), String> {
         let unreadable = |why: String| format!("cannot read {}: {why}", path.display());
         let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
@@ -50,8 +51,8 @@ impl Level {
         };
         if file.symbols().chain(file.dynamic_symbols()).any(has_own) {
             return Err(format!(
-                "{} contains ThreadSanitizer itself: link it without, with the flags that `preempt \
-                 flags` prints",
+                "{} contains ThreadSanitizer itself: link it with the flags that `preempt flags` \
+                 prints instead",
                 path.display()
             ));
         }
@@ -67,7 +68,7 @@ impl Level {
         Ok((level, functions))
     }
 
-    /// The level that the import of a function shows.
+    /// The level that a program has at least if it imports the function `name`.
     fn of_import(name: &str) -> Level {
         if PLAIN.iter().any(|plain| name.starts_with(plain)) {
             Level::Memory
@@ -78,7 +79,7 @@ impl Level {
         }
     }
 
-    /// What every result relies on, as the end of a sentence that begins with "assuming".
+    /// The assumption of every result, as the end of a sentence that begins with "assuming".
     pub(crate) fn assumption(self, races: Races) -> &'static str {
         match (self, races) {
             (Level::Calls, _) => {
@@ -96,7 +97,7 @@ impl Level {
         }
     }
 
-    /// What a search could see of the program, and what not: one sentence.
+    /// Which operations were visible to a search and which were not: one sentence.
     pub fn visibility(self) -> &'static str {
         match self {
             Level::Calls => {

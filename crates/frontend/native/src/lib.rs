@@ -1,28 +1,29 @@
-//! The front end for executables: an unmodified multithreaded program runs under every schedule.
+//! The front end for executables: runs an unmodified multithreaded program under every schedule.
 //!
 //! ```text
-//! Executable     what is run: a dynamically linked program, its arguments, its limits
-//!   │            (elf: what cannot be run is refused before)
+//! Executable     a dynamically linked program with its arguments and limits
+//!   │            (elf: refuses files that cannot be run)
 //! Native         a `Program`: its executions can be explored
 //!   │
 //! Execution      a `System`: follows the recorded trace, and deviates from it by running a child
-//!   │  ├─ trace      what a child has logged, decoded; names, state: the pure half
-//!   │  └─ verdict    what went wrong, from how the process ended
+//!   │  ├─ trace         the decoded log of a child
+//!   │  ├─ names, state  which threads can step; runs no code of the program
+//!   │  └─ verdict       the failure of an execution, from how its process ended
 //! Server         the fork server of the executable, with the runtime loaded into it
 //! ```
 //!
-//! The runtime (`preempt-native-runtime`) replaces the functions by which threads synchronise; the
-//! two sides share a block of memory (`preempt-native-block`). [`narrate`] describes the execution
-//! of a schedule, with lines of the source.
+//! The runtime (`preempt-native-runtime`) replaces the functions with which threads synchronise.
+//! Controller and runtime share a block of memory (`preempt-native-block`). [`narrate`] describes
+//! the execution of a schedule with lines of the source.
 //!
 //! # What a pass means
 //!
-//! A program in which nothing was changed has scheduling points at calls: pthread, C11 threads,
-//! semaphores, futexes, sleep and yield, and the start and the end of threads. If it was built with
-//! the instrumentation of ThreadSanitizer, atomic operations are points too ([`Level`]). Between
-//! two points a thread runs undisturbed. For a program without data races that synchronises by what
-//! is visible, this covers all behaviour: code between two points touches nothing that other
-//! threads use at the same time.
+//! An unmodified program has scheduling points at calls: pthread, C11 threads, semaphores, futexes,
+//! sleep and yield, and at the start and the end of threads. If it was built with the
+//! instrumentation of ThreadSanitizer, atomic operations are scheduling points too ([`Level`]).
+//! Between two points a thread runs without interruption. For a program without data races whose
+//! synchronisation is visible, this covers all behaviour: code between two points accesses nothing
+//! that other threads access at the same time.
 
 mod checkpoint;
 mod describe;

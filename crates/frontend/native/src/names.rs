@@ -1,12 +1,14 @@
-//! Names that are the same in every schedule: slots of threads, and locations of objects.
+//! Names that do not depend on the schedule: slots of threads and locations of objects.
 //!
-//! A thread is the n-th that its creator has created. Slots are in the order of these names
-//! ([`sorted`]), whichever execution shows a thread first: so a search takes threads in the same
-//! order for any number of workers. An object is the n-th life of a kind of object at an address.
-//! The executable is loaded at the same addresses in every execution, and the runtime's allocator
-//! gives a thread with the same past the same addresses. With `--allocator system` other threads
-//! can take its place in the allocator's lists; then the same object has two names, and searches
-//! see two graphs instead of one and explore more than they have to.
+//! A thread is identified by its creator and by how many threads the creator had created before.
+//! Slots are in the order of these names ([`sorted`]), whichever execution shows a thread first, so
+//! a search takes threads in the same order for any number of workers.
+//!
+//! An object is identified by its kind, its address, and how many objects of this kind existed
+//! there before (its *life*). The executable is loaded at the same addresses in every execution,
+//! and the runtime's allocator gives a thread with the same past the same addresses. With
+//! `--allocator system`, other threads can change which addresses a thread gets. The same object
+//! can then have two names, and a search explores two graphs where one would be enough.
 
 use std::collections::HashMap;
 
@@ -15,21 +17,22 @@ use preempt_system::{Kind, Location, MAX_THREADS, ThreadId};
 
 use crate::executable::Harness;
 
-/// An object, in every execution.
+/// The identity of an object in every execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectName {
-    pub(crate) which: ObjectKind,
+    pub(crate) kind: ObjectKind,
     pub(crate) address: u64,
     /// The parameter of its kind, such as the initial count of a semaphore.
     pub(crate) parameter: u32,
-    /// The number of lives before this one at the same address.
+    /// The number of earlier objects of this kind at the same address.
     pub(crate) life: u32,
 }
 
 impl ObjectName {
-    /// Its semantics; an atomic variable has none, because its value is in the program's memory.
-    fn kind(self) -> Option<Kind> {
-        match self.which {
+    /// The semantics of the object. An atomic variable has none here, because its value is in the
+    /// program's memory.
+    fn semantics(self) -> Option<Kind> {
+        match self.kind {
             ObjectKind::Mutex | ObjectKind::Once => Some(Kind::Mutex),
             ObjectKind::RwLock => Some(Kind::RwLock),
             ObjectKind::Condvar | ObjectKind::Futex => Some(Kind::Condvar),
@@ -39,9 +42,9 @@ impl ObjectName {
         }
     }
 
-    /// What it is, for reports.
+    /// The noun for its kind in reports.
     pub(crate) fn noun(self) -> &'static str {
-        match self.which {
+        match self.kind {
             ObjectKind::Mutex => "mutex",
             ObjectKind::RwLock => "rwlock",
             ObjectKind::Condvar => "condvar",
@@ -54,21 +57,23 @@ impl ObjectName {
     }
 }
 
-/// All names of a search. Locations: the lives of the threads, the process, the ends of threads,
-/// all descriptors, then the objects.
+/// All names of a search. Locations are numbered in this order: one for each thread slot (start,
+/// end and join), [`PROCESS`], [`ENDS`], [`DESCRIPTORS`], then the objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
+    /// The identities of all threads except the main thread, which has slot 0.
     pub(crate) slots: Vec<Slot>,
     harness: Harness,
     locations: HashMap<ObjectName, u32>,
+    /// All objects, in the order of their locations.
     objects: Vec<ObjectName>,
-    /// For every location its kind, and where its fields begin.
+    /// For every location, its semantics and the index of its first field.
     kinds: Vec<Option<(Kind, usize)>>,
-    /// The fields of all objects at the beginning.
+    /// The initial fields of all objects.
     initial: Vec<u64>,
-    /// Atomic variables by the 16 bytes in which they lie: their first bytes and sizes.
+    /// Atomic variables by the aligned 16 bytes in which they lie: offsets and sizes.
     atomics: HashMap<u64, Vec<(u8, u8)>>,
-    /// Those 16 bytes in which atomic variables overlap: see [`Names::locate_atomic`].
+    /// The aligned 16 bytes in which atomic variables overlap: see [`Names::locate_atomic`].
     mixed: Vec<u64>,
 }
 
@@ -84,11 +89,11 @@ pub(crate) const DESCRIPTORS: u32 = ENDS + 1;
 /// The location of the first object.
 pub(crate) const FIRST_OBJECT: u32 = DESCRIPTORS + 1;
 
-/// The number of no object.
+/// Stands for the location of an object that an operation does not have.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
 impl Names {
-    /// No objects, and these threads besides the main thread.
+    /// The names of the threads in `slots`, besides the main thread, and of no objects.
     pub(crate) fn new(harness: Harness, slots: Vec<Slot>) -> Names {
         let mut names = Names { harness, slots, ..Names::default() };
         for _ in 0..MAX_THREADS {
@@ -98,7 +103,8 @@ impl Names {
         names
     }
 
-    /// The same, for a program that accesses some memory by atomic operations of different sizes.
+    /// Sets the aligned 16 bytes that have one location each, because the program accesses them by
+    /// atomic operations of different sizes.
     pub(crate) fn with_mixed(self, mixed: Vec<u64>) -> Names {
         Names { mixed, ..self }
     }
@@ -112,48 +118,48 @@ impl Names {
         self.kinds.len() as u32 - 1
     }
 
-    /// The location of an object.
+    /// The location of an object; a new one if the object is new.
     pub(crate) fn locate(&mut self, name: ObjectName) -> u32 {
         if let Some(&location) = self.locations.get(&name) {
             return location;
         }
-        let location = self.add(name.kind());
+        let location = self.add(name.semantics());
         self.objects.push(name);
         self.locations.insert(name, location);
         location
     }
 
-    /// The location of the atomic variable of `size` bytes at an address.
+    /// The location of the atomic variable of `size` bytes at `address`.
     ///
-    /// Operations on variables that overlap must be dependent. Variables that begin at the same
-    /// address have one location anyway. If others overlap, all in the same 16 bytes get one
-    /// location, under which earlier executions did not have them: `Err` says which bytes, and the
-    /// search starts over with them.
+    /// Operations on overlapping variables must be dependent. Variables that begin at the same
+    /// address have one location anyway. If others overlap, all variables in the same aligned 16
+    /// bytes must share a location. They had separate ones in earlier executions, so `Err` returns
+    /// the address of these bytes, and the search restarts with it.
     pub(crate) fn locate_atomic(&mut self, address: u64, size: u8) -> Result<u32, u64> {
-        let (around, first) = (address & !15, (address & 15) as u8);
-        let which = ObjectKind::Atomic;
-        if self.mixed.contains(&around) {
-            return Ok(self.locate(ObjectName { which, address: around, parameter: 0, life: 0 }));
+        let (range, offset) = (address & !15, (address & 15) as u8);
+        let atomic =
+            |address| ObjectName { kind: ObjectKind::Atomic, address, parameter: 0, life: 0 };
+        if self.mixed.contains(&range) {
+            return Ok(self.locate(atomic(range)));
         }
-        let known = self.atomics.entry(around).or_default();
-        match known.iter_mut().find(|(other, _)| *other == first) {
-            Some((_, most)) if *most >= size => {}
-            Some((_, most)) => *most = size,
-            None => known.push((first, size)),
+        let known = self.atomics.entry(range).or_default();
+        match known.iter_mut().find(|(other, _)| *other == offset) {
+            Some((_, largest)) => *largest = size.max(*largest),
+            None => known.push((offset, size)),
         }
-        let overlap = |&(other, most): &(u8, u8)| {
-            other != first && other < first + size && first < other + most
+        let overlaps = |&(other, largest): &(u8, u8)| {
+            other != offset && other < offset + size && offset < other + largest
         };
-        if known.iter().any(overlap) {
-            return Err(around);
+        if known.iter().any(overlaps) {
+            return Err(range);
         }
-        Ok(self.locate(ObjectName { which, address, parameter: 0, life: 0 }))
+        Ok(self.locate(atomic(address)))
     }
 
     /// All atomic variables: their addresses and sizes.
     pub(crate) fn atomics(&self) -> Vec<(u64, u8)> {
-        let all = self.atomics.iter().flat_map(|(&around, known)| {
-            known.iter().map(move |&(first, size)| (around + u64::from(first), size))
+        let all = self.atomics.iter().flat_map(|(&range, known)| {
+            known.iter().map(move |&(offset, size)| (range + u64::from(offset), size))
         });
         let mut all: Vec<(u64, u8)> = all.collect();
         all.sort_unstable();
@@ -163,10 +169,10 @@ impl Names {
     /// The size of the atomic variable at an address.
     pub(crate) fn atomic_size(&self, address: u64) -> Option<u8> {
         let known = self.atomics.get(&(address & !15))?;
-        known.iter().find(|(first, _)| u64::from(*first) == address & 15).map(|&(_, size)| size)
+        known.iter().find(|(offset, _)| u64::from(*offset) == address & 15).map(|&(_, size)| size)
     }
 
-    /// The object at a location, unless that is a thread or another location without an object.
+    /// The object at a location; `None` for threads and other locations without an object.
     pub(crate) fn object(&self, location: u32) -> Option<ObjectName> {
         let nth = (location as usize).checked_sub(FIRST_OBJECT as usize)?;
         self.objects.get(nth).copied()
@@ -177,30 +183,30 @@ impl Names {
         &self.objects
     }
 
-    /// The thread whose life a location is.
+    /// The thread to which a location belongs, if it is that of a thread.
     pub(crate) fn thread(location: Location) -> Option<ThreadId> {
         let slot = location.0 as usize;
         (slot < MAX_THREADS).then(|| ThreadId::new(slot))
     }
 
-    /// The kind of an object, and where its fields begin.
+    /// The semantics of an object, and the index of its first field.
     pub(crate) fn kind(&self, location: u32) -> (Kind, usize) {
-        self.kinds[location as usize].expect("only objects with a kind are acted on")
+        self.kinds[location as usize].expect("only objects with semantics are acted on")
     }
 
-    /// The fields of all objects at the beginning.
+    /// The initial fields of all objects.
     pub(crate) fn initial(&self) -> &[u64] {
         &self.initial
     }
 
-    /// The kind of an object and its fields in a state, if it has fields.
-    pub(crate) fn shown<'a>(&self, location: u32, cells: &'a [u64]) -> Option<(Kind, &'a [u64])> {
+    /// The semantics of an object and its fields in a state, if it has fields.
+    pub(crate) fn fields<'a>(&self, location: u32, cells: &'a [u64]) -> Option<(Kind, &'a [u64])> {
         let (kind, at) = (*self.kinds.get(location as usize)?)?;
         Some((kind, cells.get(at..at + kind.fields())?))
     }
 
-    /// The name of a thread: `main`, `t2`, `t2.1`. The threads of a test are named after the one
-    /// that runs it: `test`, `t1`.
+    /// The name of a thread: `main`, `t2`, `t2.1`. In a libtest program, numbering starts at the
+    /// thread that runs the test: `test`, `t1`.
     pub(crate) fn thread_name(&self, slot: usize) -> String {
         let slot_of = |slot: usize| slot.checked_sub(1).and_then(|nth| self.slots.get(nth));
         match (slot_of(slot), self.harness) {
@@ -218,9 +224,9 @@ impl Names {
     }
 }
 
-/// The same threads in the order of slots, unless they are in that order already: a thread comes
-/// after its creator and after all threads with shorter names, and threads with names of the same
-/// length in the order of their creation.
+/// Sorts threads into the order of slots. Returns `None` if they are in that order already. A
+/// thread comes after its creator and after all threads with shorter names; threads with names of
+/// the same length are in the order of their creation.
 pub(crate) fn sorted(slots: &[Slot]) -> Option<Vec<Slot>> {
     let name = |mut at: usize| {
         let mut name = Vec::new();
@@ -236,13 +242,13 @@ pub(crate) fn sorted(slots: &[Slot]) -> Option<Vec<Slot>> {
         return None;
     }
     order.sort_by_cached_key(|&at| name(at));
-    let place = |creator: u32| match creator {
+    let new_slot = |creator: u32| match creator {
         0 => 0,
         _ => 1 + order.iter().position(|&at| at == creator as usize).expect("creators have slots"),
     };
-    let moved =
-        |&at: &usize| Slot { creator: place(slots[at - 1].creator) as u32, ..slots[at - 1] };
-    Some(order.iter().map(moved).collect())
+    let renumber =
+        |&at: &usize| Slot { creator: new_slot(slots[at - 1].creator) as u32, ..slots[at - 1] };
+    Some(order.iter().map(renumber).collect())
 }
 
 #[cfg(test)]
@@ -252,9 +258,9 @@ mod tests {
     #[test]
     fn objects_keep_their_locations_and_a_new_life_is_another_object() {
         let mut names = Names::new(Harness::Program, Vec::new());
-        let mutex = ObjectName { which: ObjectKind::Mutex, address: 0x1000, parameter: 0, life: 0 };
+        let mutex = ObjectName { kind: ObjectKind::Mutex, address: 0x1000, parameter: 0, life: 0 };
         let first = names.locate(mutex);
-        let condvar = names.locate(ObjectName { which: ObjectKind::Condvar, ..mutex });
+        let condvar = names.locate(ObjectName { kind: ObjectKind::Condvar, ..mutex });
         let second = names.locate(ObjectName { life: 1, ..mutex });
         assert_eq!([first, condvar, second], [FIRST_OBJECT, FIRST_OBJECT + 1, FIRST_OBJECT + 2]);
         assert_eq!(names.locate(mutex), first);
@@ -299,16 +305,16 @@ mod tests {
     #[test]
     fn slots_do_not_depend_on_which_thread_was_seen_first() {
         let slot = |(creator, nth)| Slot { creator, nth };
-        // t1, t1.1, t1.1.1, t2, as an execution shows them; and in their order.
-        let seen = [(0, 0), (1, 0), (2, 0), (0, 1)].map(slot);
+        // t1, t1.1, t1.1.1, t2 in the order in which an execution creates them, and sorted.
+        let created = [(0, 0), (1, 0), (2, 0), (0, 1)].map(slot);
         let order = [(0, 0), (0, 1), (1, 0), (3, 0)].map(slot);
-        assert_eq!(sorted(&seen), Some(order.to_vec()));
+        assert_eq!(sorted(&created), Some(order.to_vec()));
         assert_eq!(sorted(&order), None);
         let names = |slots: &[Slot]| {
             let names = Names::new(Harness::Program, slots.to_vec());
             (1..=slots.len()).map(|slot| names.thread_name(slot)).collect::<Vec<_>>()
         };
-        assert_eq!(names(&seen), ["t1", "t1.1", "t1.1.1", "t2"]);
+        assert_eq!(names(&created), ["t1", "t1.1", "t1.1.1", "t2"]);
         assert_eq!(names(&order), ["t1", "t2", "t1.1", "t1.1.1"]);
     }
 }

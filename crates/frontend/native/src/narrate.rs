@@ -1,9 +1,9 @@
-//! The execution of a schedule in words: the line of the source, what was done to which object, and
-//! what came of it.
+//! Describes the execution of a schedule: for each step its source line, its operation and the
+//! effects on objects.
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::deadlock;
-use preempt_native_block::{Choice as Wanted, ObjectKind, Op as OpKind};
+use preempt_native_block::{Choice as BlockChoice, ObjectKind, Op as OpKind};
 use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::trace::Trace;
 use preempt_system::{
@@ -19,33 +19,34 @@ use crate::server::{self, Request, Stacks};
 use crate::source;
 use crate::state::{Op, Outcome};
 use crate::symbols::Symbols;
-use crate::system::{Execution, Prepared, wanted};
+use crate::system::{Execution, Prepared, block_choice};
 
-/// An execution in words.
+/// The description of an execution.
 #[derive(Clone, Debug)]
 pub struct Narrated {
-    /// The steps, and the failures at its end.
+    /// The steps, and the failures at the end.
     pub replayed: Replayed,
-    /// What the program printed.
+    /// The beginning of the program's output.
     pub output: String,
-    /// The steps by the slots of threads.
+    /// The steps, with threads as slots.
     path: Vec<Choice>,
 }
 
-/// Runs a recorded execution again under gdb, which stops before the step with this number,
-/// from 1, in the thread that takes it, and then executes `commands`. Returns when the user leaves
-/// gdb. `Err` is why gdb does not run.
+/// Runs a described execution again under gdb, which stops before step `step`, counted from 1, in
+/// the thread that takes it, and then executes `commands`. Returns when the user leaves gdb. `Err`
+/// says why gdb cannot be run.
 pub fn debug(
     program: &Native,
     narrated: &Narrated,
     step: u32,
     commands: &[String],
 ) -> Result<(), String> {
-    let prefix: Vec<Wanted> = narrated.path.iter().map(|&choice| wanted(choice)).collect();
+    let prefix: Vec<BlockChoice> =
+        narrated.path.iter().map(|&choice| block_choice(choice)).collect();
     let slots = program.names().slots.clone();
     let request = Request { prefix: &prefix, slots: &slots, stacks: Stacks::Omitted };
     server::debug(&program.executable, request, step, commands).map_err(|error| {
-        format!("cannot run gdb: {error}; it is a package of that name in most distributions")
+        format!("cannot run gdb: {error}; most distributions have a package of that name")
     })
 }
 
@@ -59,13 +60,13 @@ pub fn narrate(
     let mut cursor = Cursor::over(program.start_with_stacks()?)?;
     let mut replayed = record(&mut cursor, schedule, numbering)?;
     if program.executable.harness == Harness::Libtest {
-        // It only waits for the test.
+        // The main thread belongs to libtest and only waits for the test.
         replayed.trace.waiting.retain(|waiting| waiting.thread.index() != 0);
     }
     for failure in &mut replayed.failures {
         // The search does not say which threads wait.
         if failure.kind == FailureKind::Deadlock {
-            *failure = who_waits(&replayed.trace);
+            *failure = deadlock_of(&replayed.trace);
         }
     }
     if let Some(failure) = choose(&replayed) {
@@ -76,15 +77,15 @@ pub fn narrate(
     Ok(Narrated { replayed, output, path })
 }
 
-/// A deadlock, with the threads that are part of it.
-fn who_waits(trace: &Trace) -> Failure {
-    let who: Vec<&str> = trace.waiting.iter().map(|waiting| trace.name(waiting.thread)).collect();
-    let who = match &who[..] {
+/// A deadlock whose message names the threads that wait.
+fn deadlock_of(trace: &Trace) -> Failure {
+    let names: Vec<&str> = trace.waiting.iter().map(|waiting| trace.name(waiting.thread)).collect();
+    let threads_wait = match &names[..] {
         [] => return deadlock(),
         [one] => format!("{one} waits"),
         [others @ .., last] => format!("{} and {last} wait", others.join(", ")),
     };
-    Failure { message: format!("no thread can move: {who} forever"), ..deadlock() }
+    Failure { message: format!("no thread can move: {threads_wait} forever"), ..deadlock() }
 }
 
 impl Narrate for Execution<'_> {
@@ -92,16 +93,16 @@ impl Narrate for Execution<'_> {
         self.program().names().thread_name(thread.index())
     }
 
-    /// The number of the thread among those that the execution has started. Alternatives of a
-    /// notification stay numbered by slots; a replay begins, as a search does, with the execution
-    /// without preemptions, and gives its threads the same slots.
+    /// The number of the thread in the order in which the execution started its threads. The
+    /// alternatives of a notification are still numbered by slots: like a search, a replay begins
+    /// with the execution without preemptions, so its threads get the same slots.
     fn number(&self, thread: ThreadId) -> ThreadId {
-        let nth = self.order().position(|slot| slot == thread.index());
+        let nth = self.start_order().position(|slot| slot == thread.index());
         ThreadId::new(nth.expect("a thread that steps was started"))
     }
 
     fn numbered(&self, number: ThreadId) -> Option<ThreadId> {
-        self.order().nth(number.index()).map(ThreadId::new)
+        self.start_order().nth(number.index()).map(ThreadId::new)
     }
 
     fn prepare(&mut self, choice: Choice) {
@@ -122,51 +123,52 @@ impl Narrate for Execution<'_> {
             self.set_value(op.object, describe::value(outcome.left, op.detail.size));
         }
         let names = self.program().names();
-        let words = Words { system: self, names: &names, symbols: self.program().symbols() };
+        let narrator = Narrator { system: self, names: &names, symbols: self.program().symbols() };
         StepNarration {
-            narration: words.step(choice, nth, &op, &outcome, (&before, &after)),
+            narration: narrator.step(choice, nth, &op, &outcome, (&before, &after)),
             label: describe::verb(op.kind).to_owned(),
-            uses: words.uses(choice.thread, &op, &after),
-            nesting: words.nesting(choice.thread, nth, &op),
+            uses: narrator.uses(choice.thread, &op, &after),
+            nesting: narrator.nesting(choice.thread, nth, &op),
         }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {
         let names = self.program().names();
-        let words = Words { system: self, names: &names, symbols: self.program().symbols() };
-        words.next(choice.thread)
+        let narrator = Narrator { system: self, names: &names, symbols: self.program().symbols() };
+        narrator.next(choice.thread)
     }
 
     fn values(&mut self) -> Vec<VariableValue> {
         let cells = self.cells();
         let names = self.program().names();
-        let words = Words { system: self, names: &names, symbols: self.program().symbols() };
-        let known = self.used().iter().filter_map(|&object| words.value(object, &cells));
+        let narrator = Narrator { system: self, names: &names, symbols: self.program().symbols() };
+        let known = self.used().iter().filter_map(|&object| narrator.value(object, &cells));
         known.map(|(name, value)| VariableValue { owner: None, name, value }).collect()
     }
 
-    /// What a thread read from plain memory is not known.
+    /// The values that a thread read from plain memory are not known.
     fn explanation(&mut self, _: &Failure) -> Explanation {
         Explanation::Nothing
     }
 }
 
-/// Finds the words.
-struct Words<'a> {
+/// Describes operations, objects and their values.
+struct Narrator<'a> {
     system: &'a Execution<'a>,
     names: &'a Names,
     symbols: &'a Symbols,
 }
 
-impl Words<'_> {
-    /// The name of an object. Finding one takes long, and every step mentions all objects.
+impl Narrator<'_> {
+    /// The name of an object, from the cache: looking one up takes long, and every step mentions
+    /// all objects.
     fn object(&self, location: u32) -> String {
         let find = || describe::object(self.names, self.symbols, location);
         self.system.object_names().entry(location).or_insert_with(find).clone()
     }
 
-    /// Where the `nth` operation of a thread is called: the innermost place outside of the standard
-    /// library of Rust.
+    /// The position of the `nth` operation of a thread: the innermost call outside of Rust's
+    /// standard library.
     fn site(&self, thread: ThreadId, nth: usize, op: &Op) -> Option<Site> {
         if matches!(op.kind, OpKind::Finish | OpKind::Exit) {
             return None;
@@ -178,7 +180,8 @@ impl Words<'_> {
         found.or_else(|| self.symbols.caller(op.pc))
     }
 
-    /// The positions of the `nth` operation of a thread in the executable, the innermost first.
+    /// The positions of the `nth` operation of a thread and of its callers in the executable, the
+    /// innermost first.
     fn places(&self, thread: ThreadId, nth: usize, op: &Op) -> impl Iterator<Item = Site> {
         let frames = self.system.trace().frames.get(&(thread, nth));
         let callers = frames.into_iter().flatten().copied().chain([op.pc]);
@@ -192,19 +195,19 @@ impl Words<'_> {
     fn nesting(&self, thread: ThreadId, nth: usize, op: &Op) -> Nesting {
         let is_library = |site: &Site| source::is_std(site) || source::is_dependency(site);
         match op.kind {
-            // These say what happens to threads, wherever the functions are.
+            // These concern the program's threads, even if a library makes the call.
             OpKind::Created | OpKind::Join => return Nesting::Own,
             OpKind::Begin if self.site(thread, nth, op).is_some() => return Nesting::Own,
             OpKind::Begin | OpKind::Finish | OpKind::Exit => return Nesting::Apart,
             _ => {}
         }
-        // An operation on an atomic variable is that of its caller.
+        // An atomic operation belongs to the caller of the method in the standard library.
         let mut places = self
             .places(thread, nth, op)
             .skip_while(|site| site.file.ends_with("core/src/sync/atomic.rs"))
             .peekable();
         match places.peek() {
-            // Without information about lines, everything is the program's own.
+            // Without line tables, everything counts as the program's own code.
             None => return Nesting::Own,
             Some(site) if !is_library(site) => return Nesting::Own,
             Some(_) => {}
@@ -249,34 +252,34 @@ impl Words<'_> {
                 (old != new).then(|| format!("{name}: {old} → {new}"))
             })
             .collect();
-        // The change of a lock says what was done to it.
-        let said = matches!(op.kind, OpKind::Lock | OpKind::Unlock) && !effects.is_empty();
-        if !said {
-            let mut done = describe::op(self.names, self.symbols, op);
+        // A change of a lock already shows whether it was locked or unlocked.
+        let implied = matches!(op.kind, OpKind::Lock | OpKind::Unlock) && !effects.is_empty();
+        if !implied {
+            let mut operation = describe::op(self.names, self.symbols, op);
             if choice.alternative == 1 && op.is_timed() {
-                done += " times out";
+                operation += " times out";
             }
-            effects.insert(0, done);
+            effects.insert(0, operation);
         }
         self.narration(choice.thread, nth, op, effects)
     }
 
-    /// What an atomic operation found and left: `x.load() = 1`, or `x: 0 → 1`.
+    /// The values before and after an atomic operation: `x.load() = 1`, or `x: 0 → 1`.
     fn atomic(&self, op: &Op, outcome: &Outcome) -> Vec<String> {
         let name = self.object(op.object);
         let show = |value| describe::value(value, op.detail.size);
-        let done = describe::op(self.names, self.symbols, op);
+        let operation = describe::op(self.names, self.symbols, op);
         let (found, left) = (show(outcome.found), show(outcome.left));
         match op.kind {
-            OpKind::Load => vec![format!("{done} = {found}")],
+            OpKind::Load => vec![format!("{operation} = {found}")],
             OpKind::CompareExchange if outcome.found == outcome.left => {
-                vec![format!("{done} fails: {name} = {found}")]
+                vec![format!("{operation} fails: {name} = {found}")]
             }
-            _ => vec![done, format!("{name}: {found} → {left}")],
+            _ => vec![operation, format!("{name}: {found} → {left}")],
         }
     }
 
-    /// What a thread would do next, and what that depends on.
+    /// The next operation of a thread, and the state of the objects on which it depends.
     fn next(&self, thread: ThreadId) -> Narration {
         let (Some(op), nth) = self.system.next_op(thread) else { return Narration::default() };
         let cells = self.system.state().cells(self.names);
@@ -302,8 +305,8 @@ impl Words<'_> {
     /// The objects that an operation uses.
     fn uses(&self, thread: ThreadId, op: &Op, cells: &[u64]) -> Vec<Use> {
         let mut pending = Pending::vacant();
-        // What an operation touches does not depend on the state.
-        self.system.offer(thread, op, self.names, &mut pending);
+        // Which objects an operation accesses does not depend on the state.
+        self.system.write_pending(thread, op, self.names, &mut pending);
         let footprint = pending.footprints.first().map(|(_, footprint)| footprint);
         let accesses = footprint.into_iter().flat_map(|footprint| footprint.accesses());
         accesses
@@ -318,18 +321,18 @@ impl Words<'_> {
             .collect()
     }
 
-    /// The name of an object and its state in words, if it is one that has states.
+    /// The name of an object and a text for its state, if it has one.
     fn value(&self, object: u32, cells: &[u64]) -> Option<(String, String)> {
         if object == NOTHING || object == PROCESS {
             return None;
         }
-        if self.names.object(object)?.which == ObjectKind::Atomic {
+        if self.names.object(object)?.kind == ObjectKind::Atomic {
             let value = self.system.value(object)?.to_owned();
             return Some((self.object(object), value));
         }
-        let (kind, cells) = self.names.shown(object, cells)?;
+        let (kind, fields) = self.names.fields(object, cells)?;
         let thread = |thread: ThreadId| self.names.thread_name(thread.index());
-        let value = kind.show(cells, thread, |value| value.to_string());
+        let value = kind.show(fields, thread, |value| value.to_string());
         Some((self.object(object), value))
     }
 }

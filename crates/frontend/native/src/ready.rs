@@ -1,10 +1,9 @@
 //! Which descriptors are ready in a part of an execution that was never executed.
 //!
 //! A part contains everything that happens before its steps, and operations on descriptors are
-//! totally ordered. So the descriptors in a part are as they are after the same number of
-//! operations on descriptors in the whole execution. If the thread had announced its wait by then,
-//! the log says whether it was ready. Otherwise the kernel was not asked, and the part is executed
-//! in order to ask.
+//! totally ordered. So the descriptors are in the same state as after the same number of descriptor
+//! operations in the whole execution. If the thread had announced its wait by then, the log says
+//! whether it was ready. Otherwise the kernel was not asked, and the part is executed to find out.
 
 use preempt_native_block::Op as OpKind;
 use preempt_system::{Choice, ThreadId, ThreadSet};
@@ -15,22 +14,21 @@ use crate::system::Execution;
 
 impl Execution<'_> {
     /// The threads that wait for descriptors which are ready in `state`, the end of a part of the
-    /// current execution, as far as `thread` depends on it.
+    /// current execution. Contains only threads on which the next step of `thread` depends.
     pub(crate) fn ready_at(&mut self, state: &State, thread: ThreadId) -> Result<ThreadSet, Need> {
         let next = |thread| self.op_at(thread, state.count(thread));
         let Some(op) = next(thread) else { return Ok(ThreadSet::EMPTY) };
         let waits = |&other: &ThreadId| next(other).is_some_and(|op| op.kind == OpKind::IoWait);
-        // A deadline passes only if other threads cannot run.
-        let asked: Vec<ThreadId> = match op.is_timed() {
+        // A deadline passes only if other threads cannot run, so their waits matter too.
+        let relevant: Vec<ThreadId> = match op.is_timed() {
             true => state.started.iter().filter(waits).collect(),
             false => [thread].into_iter().filter(waits).collect(),
         };
         let mut ready = ThreadSet::EMPTY;
-        for other in asked {
-            let known = self.logged(state, other);
-            let is_ready = match known {
+        for other in relevant {
+            let is_ready = match self.logged_readiness(state, other) {
                 Some(is_ready) => is_ready,
-                None => self.executed(state)?.contains(other),
+                None => self.execute_part(state)?.contains(other),
             };
             if is_ready {
                 ready.insert(other);
@@ -39,24 +37,25 @@ impl Execution<'_> {
         Ok(ready)
     }
 
-    /// Whether the log says that a thread could continue in such a state.
-    fn logged(&self, state: &State, thread: ThreadId) -> Option<bool> {
-        let mut counts = vec![0; self.threads_known()];
-        let (mut done, wanted) = (0, self.operations(state));
+    /// Whether `thread` could continue in `state` according to the log; `None` if the log does not
+    /// say.
+    fn logged_readiness(&self, state: &State, thread: ThreadId) -> Option<bool> {
+        let mut counts = vec![0; self.slot_count()];
+        let (mut operations, part) = (0, self.descriptor_operations(state));
         for at in 0..=self.path().len() {
-            if done == wanted && counts[thread.index()] == state.count(thread) {
+            if operations == part && counts[thread.index()] == state.count(thread) {
                 return Some(self.trace().ready_after(at).contains(thread));
             }
             let Some(choice) = self.path().get(at) else { break };
             let count = &mut counts[choice.thread.index()];
-            done += usize::from(self.uses_descriptors(choice.thread, *count));
+            operations += usize::from(self.uses_descriptors(choice.thread, *count));
             *count += 1;
         }
         None
     }
 
-    /// The number of operations on descriptors in a part of the execution.
-    fn operations(&self, state: &State) -> usize {
+    /// The number of operations on descriptors in the part that ends in `state`.
+    fn descriptor_operations(&self, state: &State) -> usize {
         let of =
             |thread| (0..state.count(thread)).filter(move |&n| self.uses_descriptors(thread, n));
         state.started.iter().map(|thread| of(thread).count()).sum()
@@ -67,9 +66,10 @@ impl Execution<'_> {
         op.is_some_and(|op| matches!(op.kind, OpKind::Io | OpKind::IoWait))
     }
 
-    /// Executes a part of the current execution.
-    fn executed(&mut self, state: &State) -> Result<ThreadSet, Need> {
-        let mut counts = vec![0; self.threads_known()];
+    /// Executes the part of the current execution that ends in `state`. Returns the threads that
+    /// wait for descriptors which are ready then.
+    fn execute_part(&mut self, state: &State) -> Result<ThreadSet, Need> {
+        let mut counts = vec![0; self.slot_count()];
         let mut part: Vec<Choice> = Vec::new();
         for &choice in self.path() {
             let count = &mut counts[choice.thread.index()];

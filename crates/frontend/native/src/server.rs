@@ -1,13 +1,13 @@
-//! The fork server of an executable, from the side of the controller.
+//! The controller's side of the fork server of an executable.
 //!
 //! The process is started once, with the runtime loaded into it, and forks a child for every
 //! execution. It dies with the controller, its children die with it, and the shared memory is an
-//! anonymous file that disappears with the last of them: whatever happens to the controller,
-//! nothing is left behind.
+//! anonymous file that disappears with the last of them. So nothing is left behind, even if the
+//! controller is killed.
 //!
-//! Each worker of a search has a server of its own. All servers of an executable are alike: the
-//! same arguments, an environment of the same size and the same open files, so that objects have
-//! the same addresses in all of them.
+//! Each worker of a search has its own server. All servers of an executable have the same
+//! arguments, an environment of the same size and the same open files, so that objects have the
+//! same addresses in all of them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -17,6 +17,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -31,25 +32,27 @@ use preempt_native_block::{
 use crate::executable::{Allocator, Executable, Harness};
 use crate::temporary::TemporaryDirectory;
 
-/// The runtime, as `build.rs` has compiled it.
+/// The runtime, compiled by `build.rs`.
 pub(crate) static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
 
 /// The name by which programs that are linked with the runtime refer to it.
 pub(crate) const LIBRARY: &str = "libpreempt_native.so";
 
-/// The time that the program has to reach its `main`.
-const START: Duration = Duration::from_secs(20);
+/// The time within which the program must reach its `main`.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long the controller waits before it checks whether the child makes progress.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How often the controller checks whether a process makes progress.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The most bytes of output that are shown.
-const MOST_OUTPUT: u64 = 1 << 16;
+/// The maximal number of bytes of output that a report shows.
+const MAX_SHOWN_OUTPUT: u64 = 1 << 16;
 
-/// What to run: the choices to take first, and what is known about the slots of threads.
+/// A request for one execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'r> {
+    /// The choices to take first.
     pub(crate) prefix: &'r [Choice],
+    /// The slots of the threads that are known so far.
     pub(crate) slots: &'r [Slot],
     pub(crate) stacks: Stacks,
 }
@@ -57,27 +60,22 @@ pub(crate) struct Request<'r> {
 /// Whether call stacks are recorded, which takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stacks {
-    /// Only the place of each call.
+    /// Only the call site of each operation.
     Omitted,
     /// All callers of each operation.
     Recorded,
 }
 
-/// One execution, as the child has logged it.
+/// The log of one execution. [`Block`] documents fields of the same names.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) detail: u32,
     pub(crate) text: Vec<u8>,
-    /// How the child ended, as `waitpid` reports it.
     pub(crate) status: i32,
-    /// How often threads were ordered by what precompiled code may have done.
     pub(crate) oversynchronised: u32,
-    /// How many system calls of the program were trapped.
     pub(crate) trapped: u32,
-    /// What the execution has done that depends on the world outside.
     pub(crate) notes: Vec<String>,
-    /// The instruction that raised a fatal signal, if it is known.
     pub(crate) fault: u64,
     pub(crate) events: Vec<Event>,
     pub(crate) slots: Vec<Slot>,
@@ -86,8 +84,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether the process was ended because a system call that was trapped could not be delivered.
-    /// A program that sends the signal to itself has a place where it does so.
+    /// Whether the kernel killed the process because it could not deliver `SIGSYS` for a trapped
+    /// system call. If the program sends this signal to itself, the runtime records a fault.
     pub(crate) fn dies_of_trap(&self) -> bool {
         libc::WIFSIGNALED(self.status)
             && libc::WTERMSIG(self.status) == libc::SIGSYS
@@ -95,23 +93,18 @@ impl Run {
     }
 }
 
-/// What an execution has printed.
+/// The output of an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Output {
-    /// Its beginning.
+    /// The first [`MAX_SHOWN_OUTPUT`] bytes.
     pub(crate) text: String,
-    /// A hash of all of it, if outputs are compared; 0 otherwise.
+    /// A hash of the whole output if outputs are compared; otherwise 0.
     pub(crate) hash: u64,
 }
 
-/// Why there is no execution.
+/// Why a server could not be started, or could not run an execution to its end.
 #[derive(Clone, Debug)]
-pub(crate) enum Stuck {
-    /// The process did not reach its `main`.
-    NotStarted(String),
-    /// The child neither ended nor reached a scheduling point.
-    NoProgress(String),
-}
+pub(crate) struct RunError(pub(crate) String);
 
 /// A mapped block.
 struct Shared {
@@ -119,7 +112,7 @@ struct Shared {
     file: OwnedFd,
 }
 
-// SAFETY: the mapping belongs to its owner alone, on this side.
+// SAFETY: in this process, only the owner uses the mapping.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -143,8 +136,8 @@ impl Shared {
         Ok(Shared { block: block.cast(), file })
     }
 
-    /// Writes what a process must know before it starts.
-    fn introduce(&self, executable: &Executable) {
+    /// Writes the settings that the runtime reads before `main`.
+    fn configure(&self, executable: &Executable) {
         let functions = &executable.functions.found;
         for (nth, function) in functions.iter().enumerate() {
             // SAFETY: the process does not exist yet.
@@ -154,10 +147,10 @@ impl Shared {
         self.get().races.store(u32::from(executable.detects_races()), Relaxed);
     }
 
-    /// Writes a request. No child runs now.
-    fn ask(&self, request: Request<'_>, settings: &Settings) {
+    /// Writes a request. Must be called while no child runs.
+    fn write_request(&self, request: Request<'_>, settings: &Settings) {
         let prefix = &request.prefix[..request.prefix.len().min(MAX_STEPS)];
-        // SAFETY: no child runs now, so this side owns all of the block.
+        // SAFETY: no child runs, so this process owns the whole block.
         unsafe {
             (&mut (*self.block).prefix)[..prefix.len()].copy_from_slice(prefix);
             (&mut (*self.block).slots)[..request.slots.len()].copy_from_slice(request.slots);
@@ -186,8 +179,8 @@ impl Shared {
     }
 
     fn get(&self) -> &Block {
-        // SAFETY: it is mapped until this is dropped. What the child writes while this side reads
-        // is atomic; the rest is read after the child has ended.
+        // SAFETY: the block is mapped until `self` is dropped. The fields that the child writes
+        // while this process reads are atomic; the rest is read after the child has ended.
         unsafe { &*self.block }
     }
 }
@@ -199,7 +192,7 @@ impl Drop for Shared {
     }
 }
 
-/// An anonymous file that is inherited by the programs that this process starts.
+/// A new anonymous file.
 fn memory_file(name: &str) -> io::Result<OwnedFd> {
     let name = CString::new(name).expect("the name has no zero byte");
     // SAFETY: the name is a string; the descriptor is new.
@@ -209,7 +202,7 @@ fn memory_file(name: &str) -> io::Result<OwnedFd> {
     }
 }
 
-/// The file with the runtime, which is the same for all servers.
+/// An anonymous file with the runtime, which all servers share.
 fn runtime() -> io::Result<&'static OwnedFd> {
     static FILE: OnceLock<OwnedFd> = OnceLock::new();
     if let Some(file) = FILE.get() {
@@ -220,12 +213,12 @@ fn runtime() -> io::Result<&'static OwnedFd> {
     Ok(FILE.get_or_init(|| file))
 }
 
-/// What every execution has in common.
+/// The settings that every request repeats.
 struct Settings {
     max_steps: u32,
     harness: Harness,
     allocator: Allocator,
-    /// The longest delay of a thread, in nanoseconds of virtual time.
+    /// In nanoseconds of virtual time.
     max_delay: u64,
 }
 
@@ -240,14 +233,23 @@ impl Settings {
     }
 }
 
-/// The texts of a block's notes.
-fn notes(bytes: &[u8]) -> Vec<String> {
+/// Splits the notes of a block, each of which ends with a zero byte.
+fn split_notes(bytes: &[u8]) -> Vec<String> {
     let texts = bytes.split(|&byte| byte == 0).filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
-/// Runs an execution that begins with these choices under gdb, which stops in the thread that is
-/// about to take the step with this number, from 1. Returns when the user leaves gdb.
+/// Environment variables that load the runtime and tell it that there is a controller.
+fn runtime_variables() -> [(&'static str, String); 3] {
+    [
+        ("LD_PRELOAD", format!("/proc/self/fd/{LIBRARY_FD}")),
+        ("LD_BIND_NOW", "1".to_owned()),
+        (FD_VARIABLE, BLOCK_FD.to_string()),
+    ]
+}
+
+/// Runs an execution under gdb, which stops in the thread that is about to take the step `step`,
+/// counted from 1, and then executes `commands`. Returns when the user leaves gdb.
 pub(crate) fn debug(
     executable: &Executable,
     request: Request<'_>,
@@ -255,9 +257,9 @@ pub(crate) fn debug(
     commands: &[String],
 ) -> io::Result<()> {
     let shared = Shared::new()?;
-    shared.introduce(executable);
-    shared.ask(request, &Settings::of(executable));
-    shared.get().alone.store(1, Relaxed);
+    shared.configure(executable);
+    shared.write_request(request, &Settings::of(executable));
+    shared.get().no_fork.store(1, Relaxed);
     shared.get().stop_before.store(step, Relaxed);
     let descriptors = [
         (Some(runtime()?.as_raw_fd()), LIBRARY_FD),
@@ -266,37 +268,37 @@ pub(crate) fn debug(
     ];
     let mut command = Command::new("gdb");
     command.arg("-q");
-    // The program gets these variables, and gdb does not.
-    let variables = [
-        ("LD_PRELOAD", format!("/proc/self/fd/{LIBRARY_FD}")),
-        ("LD_BIND_NOW", "1".to_owned()),
-        (FD_VARIABLE, BLOCK_FD.to_string()),
-    ];
-    let set = |(name, value): &(&str, String)| format!("set environment {name} {value}");
-    let mut all = vec![
-        "set startup-with-shell off".to_owned(),
-        "set disable-randomization on".to_owned(),
-        "set breakpoint pending on".to_owned(),
-        "set print thread-events off".to_owned(),
-        // The runtime traps system calls: see its module `trap`.
-        "handle SIGSYS nostop noprint pass".to_owned(),
-    ];
-    all.extend(variables.iter().map(set));
-    for (name, value) in &executable.environment {
-        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-        all.push(format!("set environment {name} {value}"));
-    }
-    all.push("break preempt_step".to_owned());
-    all.push("run".to_owned());
-    all.extend(commands.iter().cloned());
-    all.iter().for_each(|line| _ = command.args(["-ex", line]));
+    gdb_commands(executable, commands).iter().for_each(|line| _ = command.args(["-ex", line]));
     command.arg("--args").arg(&executable.path).args(&executable.args);
     if let Some(directory) = &executable.directory {
         command.current_dir(directory);
     }
     // SAFETY: only system calls between fork and exec, and no allocation.
-    unsafe { command.pre_exec(move || pass(descriptors)) };
+    unsafe { command.pre_exec(move || install_descriptors(descriptors)) };
     command.status().map(drop)
+}
+
+/// The commands that start the program in gdb and stop at the requested step, then `commands`.
+fn gdb_commands(executable: &Executable, commands: &[String]) -> Vec<String> {
+    let settings = [
+        "set startup-with-shell off",
+        "set disable-randomization on",
+        "set breakpoint pending on",
+        "set print thread-events off",
+        // The runtime traps system calls: see its module `trap`.
+        "handle SIGSYS nostop noprint pass",
+    ];
+    // Set by commands, so that gdb itself does not load the runtime.
+    let runtime = runtime_variables().map(|(name, value)| (name.to_owned(), value));
+    let added = executable.environment.iter().map(|(name, value)| {
+        (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+    });
+    let variables = runtime.into_iter().chain(added);
+    let mut all: Vec<String> = settings.map(str::to_owned).to_vec();
+    all.extend(variables.map(|(name, value)| format!("set environment {name} {value}")));
+    all.extend(["break preempt_step", "run"].map(str::to_owned));
+    all.extend(commands.iter().cloned());
+    all
 }
 
 /// A fork server.
@@ -304,28 +306,28 @@ pub(crate) struct Server {
     shared: Shared,
     process: Child,
     output: File,
-    /// Whether `output` may contain what an earlier execution has printed.
+    /// Whether `output` may still contain the output of an earlier execution.
     has_output: bool,
     /// Whether the hash of the output is needed.
     compares_output: bool,
     directory: Option<TemporaryDirectory>,
     request: u32,
     settings: Settings,
-    /// The longest time without a scheduling point.
-    patience: Duration,
-    /// The longest time of an execution.
+    /// The maximal time without a scheduling point.
+    max_turn: Duration,
+    /// The maximal time of an execution.
     max_time: Option<Duration>,
 }
 
 impl Server {
     /// Starts the executable up to its `main`.
-    pub(crate) fn start(executable: &Executable) -> Result<Server, Stuck> {
+    pub(crate) fn start(executable: &Executable) -> Result<Server, RunError> {
         let failed = |error: io::Error| {
-            Stuck::NotStarted(format!("cannot start {}: {error}", executable.path.display()))
+            RunError(format!("cannot start {}: {error}", executable.path.display()))
         };
         let shared = Shared::new().map_err(failed)?;
         let output = File::from(memory_file("preempt-output").map_err(failed)?);
-        // Every process of the program appends, and the controller empties the file between
+        // Every process of the program appends, and the controller truncates the file between
         // executions.
         // SAFETY: the descriptor is ours.
         unsafe { libc::fcntl(output.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) };
@@ -333,7 +335,7 @@ impl Server {
             true => Some(TemporaryDirectory::new().map_err(failed)?),
             false => None,
         };
-        shared.introduce(executable);
+        shared.configure(executable);
         let process = spawn(executable, &shared, &output, directory.as_ref()).map_err(failed)?;
         let mut server = Server {
             shared,
@@ -344,14 +346,13 @@ impl Server {
             directory,
             request: 0,
             settings: Settings::of(executable),
-            patience: executable.max_turn,
+            max_turn: executable.max_turn,
             max_time: executable.max_time,
         };
         server.await_start(executable)?;
         Ok(server)
     }
 
-    /// The process of the server.
     pub(crate) fn process_id(&self) -> u32 {
         self.process.id()
     }
@@ -371,40 +372,41 @@ impl Server {
         self.shared.get().traps.load(Relaxed) != 0
     }
 
-    fn await_start(&mut self, executable: &Executable) -> Result<(), Stuck> {
+    fn await_start(&mut self, executable: &Executable) -> Result<(), RunError> {
         let started = Instant::now();
-        while self.shared.get().ready.load(Acquire) != VERSION {
+        let name = executable.path.display();
+        loop {
+            let ready = self.shared.get().ready.load(Acquire);
+            if ready == VERSION {
+                return Ok(());
+            }
             if let Ok(Some(status)) = self.process.try_wait() {
                 let output = self.take_output().text;
-                let name = executable.path.display();
-                return Err(Stuck::NotStarted(format!(
+                return Err(RunError(format!(
                     "{name} ended before its main ({status}), or the runtime could not be loaded \
                      into it\n{output}"
                 )));
             }
-            if started.elapsed() > START {
-                return Err(Stuck::NotStarted(format!(
-                    "{} did not reach its main within {} seconds",
-                    executable.path.display(),
-                    START.as_secs()
+            if started.elapsed() > START_TIMEOUT {
+                return Err(RunError(format!(
+                    "{name} did not reach its main within {} seconds",
+                    START_TIMEOUT.as_secs()
                 )));
             }
-            wait(&self.shared.get().ready, self.shared.get().ready.load(Acquire), PATIENCE);
+            wait(&self.shared.get().ready, ready, POLL_INTERVAL);
         }
-        Ok(())
     }
 
     /// Runs one execution.
-    pub(crate) fn run(&mut self, request: Request<'_>) -> Result<Run, Stuck> {
-        self.shared.ask(request, &self.settings);
+    pub(crate) fn run(&mut self, request: Request<'_>) -> Result<Run, RunError> {
+        self.shared.write_request(request, &self.settings);
         let shared = self.shared.get();
         if self.has_output {
-            self.output.set_len(0).expect("an anonymous file can be emptied");
+            self.output.set_len(0).expect("an anonymous file can be truncated");
         }
         if let Some(directory) = &self.directory {
             directory.empty().map_err(|error| {
-                let why = format!("the temporary files of an execution cannot be removed: {error}");
-                Stuck::NoProgress(why)
+                RunError(format!("the temporary files of an execution cannot be removed: {error}"))
             })?;
         }
         self.request += 1;
@@ -414,8 +416,12 @@ impl Server {
         Ok(self.read())
     }
 
-    fn await_end(&mut self) -> Result<(), Stuck> {
+    /// Waits until the requested execution has ended. Kills the server if the child exceeds a limit
+    /// or makes no progress.
+    fn await_end(&mut self) -> Result<(), RunError> {
         let started = Instant::now();
+        let interval = self.max_time.map_or(POLL_INTERVAL, |limit| limit.min(POLL_INTERVAL));
+        // The number of steps so far, and when it was first observed.
         let mut progress = (0, started);
         loop {
             let block = self.shared.get();
@@ -423,7 +429,7 @@ impl Server {
             if done == self.request {
                 return Ok(());
             }
-            wait(&block.done, done, self.max_time.map_or(PATIENCE, |most| most.min(PATIENCE)));
+            wait(&block.done, done, interval);
             if block.done.load(Acquire) == self.request {
                 return Ok(());
             }
@@ -432,35 +438,35 @@ impl Server {
                 progress = (steps, Instant::now());
             }
             if let Ok(Some(status)) = self.process.try_wait() {
-                return Err(Stuck::NoProgress(format!("the fork server ended ({status})")));
+                return Err(RunError(format!("the fork server ended ({status})")));
             }
-            if let Some(most) = self.max_time.filter(|&most| started.elapsed() > most) {
+            if let Some(limit) = self.max_time.filter(|&limit| started.elapsed() > limit) {
                 self.kill();
-                return Err(Stuck::NoProgress(format!(
+                return Err(RunError(format!(
                     "an execution has taken more than {} seconds ({steps} steps): raise the limit \
                      with --max-time",
-                    most.as_secs_f64(),
+                    limit.as_secs_f64(),
                 )));
             }
-            if progress.1.elapsed() > self.patience {
-                let why = self.what_it_does();
+            if progress.1.elapsed() > self.max_turn {
+                let why = self.describe_stall();
                 self.kill();
-                return Err(Stuck::NoProgress(why));
+                return Err(RunError(why));
             }
         }
     }
 
-    /// What the running thread of a child without progress does, as the kernel knows it.
-    fn what_it_does(&self) -> String {
+    /// Describes what the running thread of a child without progress does, according to the kernel.
+    fn describe_stall(&self) -> String {
         let child = self.shared.get().child.load(Relaxed);
-        let seconds = self.patience.as_secs();
-        let calls = std::fs::read_dir(format!("/proc/{child}/task")).into_iter().flatten();
+        let seconds = self.max_turn.as_secs();
+        let tasks = std::fs::read_dir(format!("/proc/{child}/task")).into_iter().flatten();
         const FUTEX: &str = "202";
-        let calls: Vec<String> = calls
+        let calls: Vec<String> = tasks
             .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("syscall")).ok())
             .filter_map(|call| call.split(' ').next().map(str::trim).map(str::to_owned))
             .collect();
-        // Threads that wait for their turn are in a futex call.
+        // Threads that wait for the baton are in a futex call.
         match calls.iter().find(|call| *call != FUTEX) {
             Some(call) if call == "running" => format!(
                 "a thread has computed for {seconds} seconds without a scheduling point: it may \
@@ -481,9 +487,8 @@ impl Server {
 
     fn read(&mut self) -> Run {
         let block = self.shared.get();
-        let count = |number: &std::sync::atomic::AtomicU32, most: usize| {
-            (number.load(Acquire) as usize).min(most)
-        };
+        // The program can overwrite the block, so lengths are not trusted.
+        let count = |len: &AtomicU32, capacity: usize| (len.load(Acquire) as usize).min(capacity);
         Run {
             outcome: Outcome::of(block.outcome.load(Acquire)).unwrap_or(Outcome::Fault),
             detail: block.detail.load(Relaxed),
@@ -492,7 +497,7 @@ impl Server {
             fault: block.fault.load(Relaxed),
             oversynchronised: block.oversynchronised.load(Relaxed),
             trapped: block.trapped.load(Relaxed),
-            notes: notes(&block.notes[..count(&block.notes_len, block.notes.len())]),
+            notes: split_notes(&block.notes[..count(&block.notes_len, block.notes.len())]),
             events: block.log[..count(&block.events, block.log.len())].to_vec(),
             slots: block.slots[..count(&block.slots_len, block.slots.len())].to_vec(),
             output: self.take_output(),
@@ -502,8 +507,8 @@ impl Server {
     fn take_output(&mut self) -> Output {
         let mut bytes = Vec::new();
         let mut part = [0; 1 << 12];
-        let most = if self.compares_output { u64::MAX } else { MOST_OUTPUT };
-        while (bytes.len() as u64) < most {
+        let limit = if self.compares_output { u64::MAX } else { MAX_SHOWN_OUTPUT };
+        while (bytes.len() as u64) < limit {
             let read = self.output.read_at(&mut part, bytes.len() as u64);
             match read.expect("an anonymous file can be read") {
                 0 => break,
@@ -512,12 +517,12 @@ impl Server {
         }
         self.has_output = !bytes.is_empty();
         let hash = if self.compares_output { program_hash([&bytes]) } else { 0 };
-        let shown = &bytes[..bytes.len().min(MOST_OUTPUT as usize)];
+        let shown = &bytes[..bytes.len().min(MAX_SHOWN_OUTPUT as usize)];
         Output { text: String::from_utf8_lossy(shown).into_owned(), hash }
     }
 
     fn kill(&mut self) {
-        // Its child dies with it. Errors mean that it has ended.
+        // The child of the server dies with it. An error means that the server has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -558,7 +563,7 @@ fn spawn(
     // SAFETY: only system calls between fork and exec, and no allocation.
     unsafe {
         command.pre_exec(move || {
-            // A signal from the terminal is for the controller.
+            // Signals from the terminal, such as Ctrl-C, must reach only the controller.
             libc::setsid();
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid() != controller {
@@ -570,34 +575,40 @@ fn spawn(
             if let Some(memory) = memory {
                 limit(libc::RLIMIT_AS, memory);
             }
-            pass([(Some(library), LIBRARY_FD), (Some(block), BLOCK_FD), (directory, TEMP_FD)])
+            install_descriptors([
+                (Some(library), LIBRARY_FD),
+                (Some(block), BLOCK_FD),
+                (directory, TEMP_FD),
+            ])
         });
     }
-    start(command)
+    spawn_from_lasting_thread(command)
 }
 
-/// Gives each descriptor its number in the program, where it stays open.
-fn pass(descriptors: [(Option<i32>, i32); 3]) -> io::Result<()> {
-    // Copies past the numbers in question: one descriptor may have the number of another.
-    const PAST: i32 = 200;
-    const _: () = assert!(LIBRARY_FD < PAST && BLOCK_FD < PAST && TEMP_FD < PAST);
-    let copies = descriptors.map(|(given, wanted)| {
+/// Duplicates each descriptor to its number in the program, without close-on-exec. Runs between
+/// fork and exec.
+fn install_descriptors(descriptors: [(Option<i32>, i32); 3]) -> io::Result<()> {
+    // Copied above all target numbers first: one descriptor may have the target number of another.
+    const ABOVE: i32 = 200;
+    const _: () = assert!(LIBRARY_FD < ABOVE && BLOCK_FD < ABOVE && TEMP_FD < ABOVE);
+    let copies = descriptors.map(|(given, target)| {
         // SAFETY: no memory is involved.
-        let copy = |given| unsafe { libc::fcntl(given, libc::F_DUPFD_CLOEXEC, PAST) };
-        (given.map(copy), wanted)
+        let copy = |given| unsafe { libc::fcntl(given, libc::F_DUPFD_CLOEXEC, ABOVE) };
+        (given.map(copy), target)
     });
-    for (copy, wanted) in copies {
+    for (copy, target) in copies {
         // SAFETY: no memory is involved.
-        if copy.is_some_and(|copy| unsafe { libc::dup2(copy, wanted) } < 0) {
+        if copy.is_some_and(|copy| unsafe { libc::dup2(copy, target) } < 0) {
             return Err(io::Error::last_os_error());
         }
     }
     Ok(())
 }
 
-/// Starts a process from a thread that lives as long as the controller. The kernel ends the process
-/// when the *thread* that started it ends, and a worker of a search may end before its server.
-fn start(command: Command) -> io::Result<Child> {
+/// Starts a process from a thread that lives as long as the controller. The kernel kills the
+/// process when the *thread* that started it ends, and a worker of a search may end before its
+/// server.
+fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     type Order = (Command, Sender<io::Result<Child>>);
     static STARTER: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
     let starter = STARTER.get_or_init(|| {
@@ -616,54 +627,50 @@ fn start(command: Command) -> io::Result<Child> {
     answer.recv().expect(ended)
 }
 
-/// The size of what a process finds above its stack is a multiple of this.
-const STACK_TOP: usize = 1 << 15;
+/// The size of arguments and environment is rounded up to a multiple of this.
+const ENVIRONMENT_UNIT: usize = 1 << 15;
 
-/// The environment of the program: that of the controller, the variables that are added, and what
-/// the runtime needs. Arguments and environment lie above the stack of the main thread, so their
-/// size decides where it begins. It is rounded up, so that objects on the stack have the same
-/// addresses in another shell.
+/// The environment of the program: that of the controller, the variables that the user added, and
+/// those of the runtime. Arguments and environment lie above the stack of the main thread, so their
+/// size decides where the stack begins. It is rounded up, so that objects on the stack have the
+/// same addresses in another shell.
 fn environment(executable: &Executable) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     all.extend(executable.environment.iter().cloned());
-    let ours = [
-        ("LD_PRELOAD", format!("/proc/self/fd/{LIBRARY_FD}")),
-        ("LD_BIND_NOW", "1".to_owned()),
-        (FD_VARIABLE, BLOCK_FD.to_string()),
-    ];
-    all.extend(ours.map(|(name, value)| (name.into(), value.into())));
+    all.extend(runtime_variables().map(|(name, value)| (name.into(), value.into())));
     if executable.temp_dir {
         all.insert("TMPDIR".into(), format!("/proc/self/fd/{TEMP_FD}").into());
     }
     all.remove(OsStr::new(PADDING_VARIABLE));
-    // Each string ends with a zero byte, and has a pointer.
+    // For each string, its final zero byte and the pointer to it.
     let each = 1 + size_of::<usize>();
     let variables: usize =
         all.iter().map(|(name, value)| name.len() + 1 + value.len() + each).sum();
     let args: usize = executable.args.iter().map(|arg| arg.len() + each).sum();
     let used = variables + args + PADDING_VARIABLE.len() + 1 + each;
-    let padding = "x".repeat(used.next_multiple_of(STACK_TOP) - used);
+    let padding = "x".repeat(used.next_multiple_of(ENVIRONMENT_UNIT) - used);
     all.insert(PADDING_VARIABLE.into(), padding.into());
     all
 }
 
-fn limit(resource: libc::__rlimit_resource_t, most: u64) {
-    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+/// Sets the soft and the hard limit of a resource.
+fn limit(resource: libc::__rlimit_resource_t, maximum: u64) {
+    let limit = libc::rlimit { rlim_cur: maximum, rlim_max: maximum };
     // SAFETY: the limit is valid.
     unsafe { libc::setrlimit(resource, &limit) };
 }
 
-/// Waits, for at most this time, while `word` has the value `value`.
-fn wait(word: &std::sync::atomic::AtomicU32, value: u32, most: Duration) {
+/// Waits for at most `timeout` while `word` has the value `value`.
+fn wait(word: &AtomicU32, value: u32, timeout: Duration) {
     let timeout = libc::timespec {
-        tv_sec: most.as_secs() as libc::time_t,
-        tv_nsec: most.subsec_nanos().into(),
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: timeout.subsec_nanos().into(),
     };
     // SAFETY: the word and the time are valid.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &timeout) };
 }
 
-fn wake(word: &std::sync::atomic::AtomicU32) {
+fn wake(word: &AtomicU32) {
     // SAFETY: the word is valid.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
 }

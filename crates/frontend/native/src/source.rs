@@ -1,4 +1,4 @@
-//! The text of the program under test, as far as it can be read when a report is made.
+//! The source of the program under test, if it can be read when a report is made.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,10 +6,10 @@ use std::fs;
 
 use preempt_system::Site;
 
-/// The most bytes of a file that are read: more than a person writes.
-const LONGEST: u64 = 1 << 20;
+/// Longer files, which are probably generated, are not read.
+const MAX_BYTES: u64 = 1 << 20;
 
-/// The files that were read so far, by name.
+/// A cache of the lines of source files.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(RefCell<HashMap<String, Option<Vec<String>>>>);
 
@@ -27,24 +27,24 @@ impl Sources {
     }
 }
 
-/// Whether a position is in the standard library of Rust.
+/// Whether a position is in Rust's standard library.
 pub(crate) fn is_std(site: &Site) -> bool {
     site.file.starts_with("/rustc/") || site.file.contains("/lib/rustlib/src/rust/")
 }
 
-/// Whether a position is in a crate that cargo has downloaded.
+/// Whether a position is in a crate that cargo downloaded.
 pub(crate) fn is_dependency(site: &Site) -> bool {
     ["/registry/src/", "/git/checkouts/"].iter().any(|folder| site.file.contains(folder))
 }
 
-/// The name of a file, from its package on if cargo has downloaded it: `spin-0.9.8/src/once.rs`.
+/// The path of a file, starting at its package if cargo downloaded it: `spin-0.9.8/src/once.rs`.
 pub(crate) fn in_package(file: &str) -> &str {
     let below = file.split_once("/registry/src/").map(|(_, below)| below);
     below.and_then(|below| below.split_once('/')).map_or(file, |(_, path)| path)
 }
 
-/// The text of a file, if it can be read.
+/// The text of a file, if it can be read and is not too long.
 pub fn text(file: &str) -> Option<String> {
-    let short = fs::metadata(file).is_ok_and(|about| about.len() <= LONGEST);
+    let short = fs::metadata(file).is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
     if short { fs::read_to_string(file).ok() } else { None }
 }

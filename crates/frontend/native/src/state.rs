@@ -1,5 +1,5 @@
-//! The state of an execution or of a part of one, as far as it decides which threads can step: the
-//! fields of the objects, and the number of steps of each thread.
+//! The part of an execution's state that decides which threads can step: the fields of the objects
+//! and the number of steps of each thread.
 //!
 //! No code of the program runs here. Operations come from the threads' histories, so the same
 //! functions serve the current execution and parts of it that were never executed.
@@ -7,43 +7,44 @@
 //! # The process as a location
 //!
 //! Some operations concern all threads. *Exit* ends them, so it must not be independent of their
-//! steps. A *yield* lets a thread wait in a loop for memory that another thread changes, without an
-//! operation that would show which memory: any step of another thread may be what it waits for. A
-//! *deadline* passes when the other threads cannot run, or not for long
-//! ([`may_expire`](preempt_native_block::may_expire)). If a program has one of these while several
-//! threads live, every step reads the location [`PROCESS`], and these write it
-//! ([`Needs::process`]). A thread that waits for its deadline writes it as well: every step of
-//! another thread may be what lets time pass.
+//! steps. With a *yield*, a thread can wait in a loop until another thread changes plain memory,
+//! and no operation shows which memory; so it may be waiting for any step of another thread. A
+//! *deadline* passes when the other threads cannot run, or only for a short time
+//! ([`may_expire`](preempt_native_block::may_expire)). If a program has such an operation while
+//! several threads live, every step reads the location [`PROCESS`], and these operations write it
+//! ([`Needs::process`]). A thread that waits for its deadline writes it too: any step of another
+//! thread may let time pass.
 //!
 //! If the main thread has ended by `pthread_exit`, the last thread that ends also ends the process.
-//! So which one is the last matters: the ends of threads write [`ENDS`] then.
+//! Then it matters which thread is the last, so the ends of threads write [`ENDS`].
 //!
-//! A thread that the end of the process interrupts rests: it waits for something that never
-//! happens, which is not an error. Dynamic reductions then consider the executions in which it
-//! continues first.
+//! If the end of the process interrupts a thread, the thread is *resting*: it waits for something
+//! that never happens, which is not an error. Dynamic reductions then also consider the executions
+//! in which it continues first.
 //!
 //! # Descriptors
 //!
-//! What is ready in the kernel is not part of the state. All operations on descriptors write the
-//! location [`DESCRIPTORS`], so their order, and with it what is ready, is the same in all
-//! executions with the same happens-before graph; the runtime logs it. A state in which it was not
-//! logged is executed ([`crate::ready`]).
+//! The readiness of descriptors is part of the kernel's state, not of this one. All operations on
+//! descriptors write the location [`DESCRIPTORS`], so their order, and with it the readiness, is
+//! the same in all executions with the same happens-before graph; the runtime logs it. If it was
+//! not logged for a state, that state is executed ([`crate::ready`]).
 //!
 //! # Yields
 //!
 //! A thread that yields again at the same place, while no other thread has taken a step since, is
-//! held back ([`Status::Spinning`]): what it could have seen has not changed. Because yields write
-//! [`PROCESS`] and all steps read it, the steps of other threads since a yield are the same in all
-//! executions with the same happens-before graph.
+//! held back ([`Status::Spinning`]): nothing that it could observe has changed. Because yields
+//! write [`PROCESS`] and all steps read it, the steps of other threads since a yield are the same
+//! in all executions with the same happens-before graph.
 //!
 //! # Loops
 //!
-//! The runtime reports when a thread spins: it repeats operations that change nothing and find the
-//! same ([`Outcome::round`]). It is held back until an object changes that it used in its last
-//! round. Whether it spins follows from its own operations and what they found, and whether it is
-//! held back from the versions of the watched objects, so both are the same in all executions with
-//! the same happens-before graph: `preempt_replay::spin` has the argument. The next step of such a
-//! thread reads the watched objects besides its own, whether or not it is held back.
+//! The runtime reports when a thread spins, that is, repeats operations that change nothing and
+//! find the same values ([`Outcome::round`]). The thread is held back until an object changes that
+//! it used in its last round. Whether it spins follows from its own operations and their results,
+//! and whether it is held back follows from the versions of the watched objects, so both are the
+//! same in all executions with the same happens-before graph: `preempt_replay::spin` has the
+//! argument. The next step of such a thread reads the watched objects in addition to its own,
+//! whether or not it is held back.
 
 use preempt_native_block::{NEVER, Op as OpKind, may_expire};
 use preempt_system::fingerprint::Mixer;
@@ -53,7 +54,7 @@ use preempt_system::{
 
 use crate::names::{DESCRIPTORS, ENDS, NOTHING, Names, PROCESS};
 
-/// The next operation of a thread.
+/// An operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub(crate) kind: OpKind,
@@ -61,26 +62,26 @@ pub(crate) struct Op {
     pub(crate) object: u32,
     /// The location of a second object, or [`NOTHING`].
     pub(crate) other: u32,
-    /// Where it is called.
+    /// The return address of the call.
     pub(crate) pc: u64,
-    /// What else there is to say about it.
     pub(crate) detail: Detail,
-    /// The local time of the thread when it arrives here, in nanoseconds.
+    /// The local time of the thread when it reaches the operation, in nanoseconds.
     pub(crate) time: u64,
-    /// The time at which a wait ends in any case, or [`NEVER`].
+    /// The local time at which a wait times out, or [`NEVER`].
     pub(crate) deadline: u64,
 }
 
-/// What an operation does to its objects beyond its kind. It changes no footprint, but threads that
-/// are about to do something else have another past.
+/// Details of an operation that do not change its footprint. They are compared to detect that two
+/// executions of the same schedule differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Detail {
     /// The size of an atomic variable in bytes.
     pub(crate) size: u8,
-    /// The [memory orders](preempt_native_block::orders) of an atomic operation; the value that a
-    /// futex is expected to have.
+    /// For an atomic operation, its [memory orders](preempt_native_block::orders); for a futex
+    /// wait, the expected value; for descriptors, the [call](preempt_native_block::Call).
     pub(crate) number: u32,
-    /// A [digest](preempt_native_block::digest) of the operands of an atomic operation.
+    /// For an atomic operation, a [digest](preempt_native_block::digest) of its operands; for
+    /// descriptors, the number of the descriptor.
     pub(crate) operands: u64,
 }
 
@@ -89,7 +90,7 @@ impl Op {
         self.kind == OpKind::Yield
     }
 
-    /// Whether it can end by a deadline.
+    /// Whether it can time out.
     pub(crate) fn is_timed(&self) -> bool {
         self.deadline != NEVER
     }
@@ -100,42 +101,43 @@ impl Op {
 pub(crate) struct Outcome {
     /// The alternative that was taken.
     pub(crate) alternative: u32,
-    /// What the thread learned that does not follow from the objects.
+    /// A result that does not follow from the states of the objects.
     pub(crate) learned: u32,
-    /// What an atomic operation has found and left; both are the same if it has not written.
+    /// The value that an atomic operation found.
     pub(crate) found: u128,
-    /// See `found`.
+    /// The value after an atomic operation; the same as `found` if it has not written.
     pub(crate) left: u128,
-    /// The threads that it created before its next operation.
+    /// The threads that the thread created before its next operation.
     pub(crate) started: ThreadSet,
     /// If the thread spins after the operation, the number of operations of one round; else 0.
     pub(crate) round: u16,
-    /// The versions of its objects after the operation.
+    /// The versions of the operation's objects after it.
     pub(crate) seen: [u32; 2],
 }
 
-/// The operations of a thread with their outcomes: one operation more than outcomes, unless the
-/// thread has ended.
+/// The operations of a thread with their outcomes. There is one more operation than outcomes,
+/// unless the thread has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) ops: Vec<Op>,
     pub(crate) outcomes: Vec<Outcome>,
-    /// After each operation, a digest of what the thread has learned so far.
+    /// After each operation, a digest of the values that the thread has found so far.
     digests: Vec<u64>,
 }
 
 impl History {
-    /// That of a thread that has performed nothing, and starts with this operation.
+    /// The history of a new thread whose first operation is `op`.
     pub(crate) fn starting(op: Op) -> History {
         History { ops: vec![op], ..History::default() }
     }
 
-    /// A digest of what the thread has learned in its first `count` operations.
+    /// A digest of the values that the thread has found in its first `count` operations.
     pub(crate) fn digest(&self, count: usize) -> u64 {
         count.checked_sub(1).and_then(|last| self.digests.get(last)).copied().unwrap_or(0)
     }
 
-    /// Replaces what followed the first `count` operations and their successor.
+    /// Records the outcome of the operation with index `count` and the operation after it. Replaces
+    /// everything that was recorded after that index.
     pub(crate) fn record(&mut self, count: usize, outcome: Outcome, next: Option<Op>) {
         let mut mixer = Mixer::new();
         mixer.absorb(self.digest(count));
@@ -155,8 +157,8 @@ impl History {
         last.map_or(0, |last| last.round.into())
     }
 
-    /// The objects that the thread has used in its last round, with their versions after its last
-    /// operation on each.
+    /// The objects that the thread used in its last round, with their versions after its last
+    /// operation on each. An object occurs as often as it was used.
     fn watched(&self, count: usize, round: usize) -> impl Iterator<Item = (u32, u32)> {
         let first = count.saturating_sub(round);
         let used = |at: usize| {
@@ -171,7 +173,7 @@ impl History {
         )
     }
 
-    /// Whether the operation after the first `count` is a yield at the place of the one before.
+    /// Whether the operation with index `count` and the one before are yields at the same place.
     pub(crate) fn yields_again(&self, count: usize) -> bool {
         let next = self.ops.get(count).filter(|op| op.yields());
         let before = count.checked_sub(1).and_then(|last| self.ops.get(last));
@@ -180,38 +182,40 @@ impl History {
     }
 }
 
-/// What the search has learned that it needs: see the module documentation.
+/// Dependencies that the search has turned out to need: see the module documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Whether steps depend on the end of the process, on yields and on deadlines.
     pub(crate) process: bool,
 }
 
-/// What the answer to a question about one thread depends on besides the state.
+/// The data besides the state on which the pending step of a thread depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'c> {
     pub(crate) names: &'c Names,
-    /// The operations of all threads.
+    /// The histories of all threads, by slot.
     pub(crate) histories: &'c [History],
     pub(crate) needs: Needs,
-    /// The longest delay of a thread that can run: see [`may_expire`].
+    /// The maximal delay of a thread that can run: see [`may_expire`].
     pub(crate) max_delay: u64,
     /// The threads that wait for descriptors which are ready.
     pub(crate) ready: ThreadSet,
 }
 
-/// The state.
+/// A state: see the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The threads that exist, or have ended.
+    /// The threads that exist or have ended.
     pub(crate) started: ThreadSet,
+    /// The number of operations that each thread has performed.
     counts: Vec<u32>,
+    /// The fields of the objects that were known at the last action; others have initial fields.
     cells: Vec<u64>,
     /// The number of changes of each object, by location.
     versions: Vec<u32>,
-    /// The number of steps.
+    /// The number of steps of all threads.
     steps: u32,
-    /// The number of steps after the last one of each thread.
+    /// For each thread, the value of `steps` after its last step.
     stepped_at: Vec<u32>,
     /// The thread that has ended the process, if one has.
     exited: Option<ThreadId>,
@@ -220,7 +224,7 @@ pub struct State {
 }
 
 impl State {
-    /// The state before the first step, in which these threads exist.
+    /// The state before the first step, in which the threads in `started` exist.
     pub(crate) fn new(slots: usize, started: ThreadSet, names: &Names) -> State {
         let mut state =
             State { counts: vec![0; slots], stepped_at: vec![0; slots], ..State::default() };
@@ -253,7 +257,8 @@ impl State {
         cells
     }
 
-    fn fit(&mut self, names: &Names) {
+    /// Adds the fields of objects that are new since the last call.
+    fn add_new_objects(&mut self, names: &Names) {
         let known = self.cells.len();
         self.cells.extend_from_slice(&names.initial()[known..]);
     }
@@ -273,7 +278,7 @@ impl State {
         object: u32,
         action: Action,
     ) -> Result<i64, Misuse> {
-        self.fit(names);
+        self.add_new_objects(names);
         let (kind, at) = names.kind(object);
         let fields = &mut self.cells[at..at + kind.fields()];
         let before: [u64; 2] = std::array::from_fn(|field| fields.get(field).copied().unwrap_or(0));
@@ -301,7 +306,7 @@ impl State {
     }
 
     fn fields<'a>(&'a self, names: &'a Names, at: usize) -> &'a [u64] {
-        // There are the fields of whole objects, or none.
+        // `cells` ends between two objects, so either all fields of an object are there or none.
         if at < self.cells.len() { &self.cells[at..] } else { &names.initial()[at..] }
     }
 
@@ -321,9 +326,9 @@ impl State {
         self.steps += 1;
         self.counts[thread.index()] += 1;
         self.stepped_at[thread.index()] = self.steps;
-        let done = self.perform(names, thread, op, outcome);
+        let result = self.perform(names, thread, op, outcome);
         self.start(outcome.started, names);
-        done
+        result
     }
 
     fn perform(
@@ -346,7 +351,7 @@ impl State {
             }
             OpKind::Wake | OpKind::TimedWake => {
                 if timed_out {
-                    self.leave(names, thread, object);
+                    self.cancel_wait(names, thread, object);
                     return Ok(0);
                 }
                 self.act(names, thread, other, Action::Lock)
@@ -355,7 +360,7 @@ impl State {
             OpKind::FutexWait => self.act(names, thread, object, Action::Wait),
             OpKind::FutexWoken | OpKind::TimedFutexWoken => {
                 if timed_out {
-                    self.leave(names, thread, object);
+                    self.cancel_wait(names, thread, object);
                 }
                 Ok(0)
             }
@@ -379,9 +384,9 @@ impl State {
         }
     }
 
-    /// Ends a wait that was not notified.
-    fn leave(&mut self, names: &Names, thread: ThreadId, object: u32) {
-        self.fit(names);
+    /// Ends the wait of a thread that was not notified.
+    fn cancel_wait(&mut self, names: &Names, thread: ThreadId, object: u32) {
+        self.add_new_objects(names);
         let (_, at) = names.kind(object);
         self.cells[at] = ThreadSet::from_bits(self.cells[at]).without(thread).bits();
         self.change(object);
@@ -390,11 +395,11 @@ impl State {
     /// Advances by the next step of `thread`, as its history records it.
     pub(crate) fn advance(&mut self, names: &Names, thread: ThreadId, history: &History) {
         let at = self.count(thread);
-        // A misuse changes nothing, and was reported where it was found.
+        // A misuse changes nothing, and was reported when the step was executed.
         let _ = self.step(names, thread, &history.ops[at], &history.outcomes[at]);
     }
 
-    /// Writes to `pending` what a thread would do next.
+    /// Writes the pending step of a thread to `pending`.
     pub(crate) fn ask(&self, context: &Context<'_>, thread: ThreadId, pending: &mut Pending) {
         if !self.started.contains(thread) {
             return pending.set_nothing(Status::Vacant);
@@ -403,14 +408,14 @@ impl State {
             return pending.set_nothing(Status::Ended);
         };
         if self.exited.is_some() {
-            // It was interrupted, and could have continued if the process had not ended: a
-            // reduction considers that if the thread waits for that, and not if it has ended.
+            // The end of the process interrupted the thread. A reduction reverses the two only if
+            // the thread waits, not if it has ended.
             return pending.set_one(Status::Resting, 0, Location(PROCESS), Access::Read);
         }
-        self.offer(context, thread, op, pending);
+        self.write_pending(context, thread, op, pending);
         let waits = pending.status == Status::Blocked && op.is_timed();
         if waits && self.may_expire(context, thread, op) {
-            self.offer_timeout(op, pending);
+            write_timeout(op, pending);
         }
         if context.needs.process {
             let writes = op.yields() || op.kind == OpKind::Exit || waits;
@@ -432,8 +437,8 @@ impl State {
         }
     }
 
-    /// Holds back a thread that spins, unless an object that it watches has changed. In both cases
-    /// its next step depends on these objects.
+    /// Holds back a thread that spins, unless an object has changed that it used in its last round.
+    /// In both cases its next step depends on these objects.
     fn hold_back(&self, history: &History, count: usize, round: usize, pending: &mut Pending) {
         let mut unchanged = true;
         for (object, seen) in history.watched(count, round) {
@@ -470,11 +475,12 @@ impl State {
         may_expire(deadline, op.time, times, context.max_delay)
     }
 
-    /// The local time of a thread that can run, or the deadline of one that waits with a limit.
+    /// The local time of a thread that can run, or the deadline of one that waits with a time
+    /// limit.
     fn acts_at(&self, context: &Context<'_>, thread: ThreadId) -> Option<u64> {
         let op = self.next(context, thread)?;
         let mut pending = Pending::vacant();
-        self.offer(context, thread, op, &mut pending);
+        self.write_pending(context, thread, op, &mut pending);
         if pending.status != Status::Enabled {
             return self.waits_until(context.names, thread, op);
         }
@@ -483,30 +489,15 @@ impl State {
 
     /// The deadline that can end the wait of a thread.
     fn waits_until(&self, names: &Names, thread: ThreadId, op: &Op) -> Option<u64> {
-        // A thread that was notified waits for the mutex, however long.
+        // A notified thread waits for the mutex without a time limit.
         let waits = op.kind == OpKind::TimedWake;
         let notified = waits && self.can(names, thread, op.object, Action::Wake);
         (op.is_timed() && !notified).then_some(op.deadline)
     }
 
-    /// Writes to `pending` that a wait can end by its deadline.
-    fn offer_timeout(&self, op: &Op, pending: &mut Pending) {
-        let object = Location(op.object);
-        let (alternative, footprint): (u32, Footprint) = match op.kind {
-            OpKind::Sleep => (0, Footprint::default()),
-            // To leave without a notification changes the set of waiting threads.
-            OpKind::TimedFutexWoken | OpKind::TimedWake => {
-                (1, Footprint::one(object, Access::Write))
-            }
-            // An attempt that fails.
-            _ => (1, Footprint::one(object, Access::Read)),
-        };
-        pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
-    }
-
-    /// Writes to `pending` what an operation touches, and whether it can be performed without a
+    /// Writes to `pending` which objects `op` accesses, and whether it can be performed without a
     /// timeout.
-    pub(crate) fn offer(
+    pub(crate) fn write_pending(
         &self,
         context: &Context<'_>,
         thread: ThreadId,
@@ -532,17 +523,18 @@ impl State {
             OpKind::Sleep => {
                 pending.set_alternatives(Status::Blocked, [(0, Footprint::default())]);
             }
-            // Always written: that is what makes the end of the process different from others'.
+            // Written even if `Needs::process` is not set: this distinguishes the end of the
+            // process from that of a thread.
             OpKind::Exit => enabled(pending, 0, &[(Location(PROCESS), Access::Write)]),
             OpKind::Load | OpKind::Count => enabled(pending, 0, &[(object, Access::Read)]),
-            // Also a compare-and-exchange that will fail: what it finds is not known here.
+            // This includes a compare-and-exchange that will fail: values are not known here.
             kind if kind.may_write() => enabled(pending, 0, &[(object, Access::Write)]),
-            // It touches nothing itself. The code after it may use, in ways that are not visible,
-            // what the operation before it has claimed; others that claim it next are ordered with
-            // that code by counting it as a second write.
+            // The operation itself accesses nothing. The code after it may use, by invisible
+            // accesses, what the write before it has claimed. Counting it as a second write orders
+            // that code with the next thread that claims the same.
             OpKind::AfterWrite => enabled(pending, 0, &[(object, Access::Write)]),
             OpKind::Wait => enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]),
-            // Precompiled code that does not have to wait changes the word at once: a lock does.
+            // Precompiled code that does not have to wait may change the word next, as a lock does.
             OpKind::FutexWait => {
                 enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]);
             }
@@ -551,18 +543,19 @@ impl State {
             }
             OpKind::EnterWrite | OpKind::Relock => enabled(pending, 0, &[(object, Access::Write)]),
             OpKind::Wake | OpKind::TimedWake | OpKind::FutexWoken | OpKind::TimedFutexWoken => {
-                self.offer_wake(names, thread, op, pending);
+                self.write_pending_wake(names, thread, op, pending);
             }
             OpKind::NotifyOne | OpKind::FutexWakeOne => {
                 let (kind, at) = names.kind(op.object);
                 let fields = self.fields(names, at);
-                let ways = kind.alternatives(fields, thread, Action::NotifyOne { nth: 0 });
-                let each = (0..ways).map(|nth| (nth, Footprint::one(object, Access::Write)));
+                let count = kind.alternatives(fields, thread, Action::NotifyOne { nth: 0 });
+                let each = (0..count).map(|nth| (nth, Footprint::one(object, Access::Write)));
                 pending.set_alternatives(Status::Enabled, each);
             }
             kind => {
                 let action = action(kind).expect("all other operations are actions");
-                // An attempt with a deadline waits as one without.
+                // A timed operation is performed as an attempt, but waits until the untimed one is
+                // enabled.
                 let awaited = match kind {
                     OpKind::TimedLock => Action::Lock,
                     OpKind::TimedReadLock => Action::ReadLock,
@@ -580,22 +573,37 @@ impl State {
         }
     }
 
-    fn offer_wake(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
-        let (waits, mutex) = (Location(op.object), Location(op.other));
+    /// [`write_pending`](State::write_pending) for the end of a wait on a condition variable or a
+    /// futex.
+    fn write_pending_wake(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
+        let (awaited, mutex) = (Location(op.object), Location(op.other));
         let needs_mutex = matches!(op.kind, OpKind::Wake | OpKind::TimedWake);
-        let has_mutex = !needs_mutex || self.can(names, thread, op.other, Action::Lock);
+        let mutex_is_free = !needs_mutex || self.can(names, thread, op.other, Action::Lock);
         let notified = self.can(names, thread, op.object, Action::Wake);
         if !notified {
-            return pending.set_one(Status::Blocked, 0, waits, Access::Read);
+            return pending.set_one(Status::Blocked, 0, awaited, Access::Read);
         }
-        if !has_mutex {
+        if !mutex_is_free {
             return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
-        // Precompiled code that was woken from a futex changes the word next: a lock does.
+        // Precompiled code that was woken from a futex may change the word next, as a lock does.
         let lock = (op.other != NOTHING).then_some((mutex, Access::Write));
-        let footprint = [(waits, Access::Read)].into_iter().chain(lock).collect();
+        let footprint = [(awaited, Access::Read)].into_iter().chain(lock).collect();
         pending.set_alternatives(Status::Enabled, [(0, footprint)]);
     }
+}
+
+/// Writes to `pending` that the wait of `op` can time out.
+fn write_timeout(op: &Op, pending: &mut Pending) {
+    let object = Location(op.object);
+    let (alternative, footprint): (u32, Footprint) = match op.kind {
+        OpKind::Sleep => (0, Footprint::default()),
+        // The thread leaves the set of waiting threads.
+        OpKind::TimedFutexWoken | OpKind::TimedWake => (1, Footprint::one(object, Access::Write)),
+        // A failed attempt only reads.
+        _ => (1, Footprint::one(object, Access::Read)),
+    };
+    pending.set_alternatives(Status::Enabled, [(alternative, footprint)]);
 }
 
 /// The action of an operation that is one action on one object.

@@ -1,4 +1,4 @@
-//! From addresses to the source: lines of code, and names of global variables.
+//! Maps addresses to source positions and to names of global variables.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,10 +10,10 @@ use addr2line::Loader;
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 use preempt_system::Site;
 
-/// A file that is mapped into the process.
+/// A file mapped into the process.
 struct Mapped {
     path: PathBuf,
-    /// What addresses in the file are relative to: 0 for an executable that is not
+    /// The address to which addresses in the file are relative: 0 for an executable that is not
     /// position-independent.
     base: u64,
     from: u64,
@@ -27,16 +27,16 @@ struct Variable {
     name: String,
 }
 
-/// What is known about the addresses of an executable.
+/// The mapped files and global variables of an executable.
 pub(crate) struct Symbols {
     mapped: Vec<Mapped>,
     variables: Vec<Variable>,
-    /// What was looked up: reading the line tables takes long.
+    /// A cache of [`places`](Symbols::places): reading the line tables takes long.
     sites: Mutex<HashMap<u64, Vec<Site>>>,
 }
 
 thread_local! {
-    /// The line tables that were read. They cannot be shared between threads.
+    /// The line tables that were read. A [`Loader`] cannot be shared between threads.
     static LOADERS: RefCell<HashMap<PathBuf, Option<Loader>>> = RefCell::default();
 }
 
@@ -67,25 +67,26 @@ impl Symbols {
         Symbols { variables: variables(executable, base), mapped, sites: Mutex::default() }
     }
 
-    /// The position of a call in the source, by its return address.
+    /// The source position of the call that returns to `pc`.
     pub(crate) fn caller(&self, pc: u64) -> Option<Site> {
         self.site(pc.checked_sub(1)?)
     }
 
-    /// The same, outside of the standard library of Rust if a function of it was inlined there.
+    /// Like [`caller`](Symbols::caller), but skips functions of Rust's standard library that were
+    /// inlined there.
     pub(crate) fn own_caller(&self, pc: u64) -> Option<Site> {
         let places = self.places(pc.checked_sub(1)?);
         let own = places.iter().find(|site| !crate::source::is_std(site));
         own.or(places.first()).cloned()
     }
 
-    /// The position of an instruction in the source.
+    /// The source position of the instruction at `pc`.
     pub(crate) fn site(&self, pc: u64) -> Option<Site> {
         self.places(pc).into_iter().next()
     }
 
-    /// The positions of an instruction: that of the innermost function that was inlined there,
-    /// then those of its callers.
+    /// The source positions of the instruction at `pc`: in the innermost function that was inlined
+    /// there, then in the functions into which it was inlined.
     pub(crate) fn places(&self, pc: u64) -> Vec<Site> {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         sites.entry(pc).or_insert_with(|| self.find(pc).unwrap_or_default()).clone()
@@ -165,7 +166,7 @@ fn readable(symbol: &str) -> String {
     name.strip_suffix(".0").unwrap_or(&name).to_owned()
 }
 
-/// A path relative to the working directory if it lies below it.
+/// Makes a path below the working directory relative to it.
 fn shown(file: &str) -> String {
     let here = std::env::current_dir().ok();
     let below = here.and_then(|here| Path::new(file).strip_prefix(here).ok().map(Path::to_owned));

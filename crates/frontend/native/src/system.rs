@@ -1,30 +1,30 @@
-//! An execution of an executable as a system: it can be stepped, asked, and rewound.
+//! An execution of an executable as a [`System`]: it can be stepped, queried and rewound.
 //!
-//! A child runs a whole execution: the wanted steps, then the rest without preemptions. Its trace
-//! says what every thread would do next after every step. As long as a search takes the steps of
-//! the trace, nothing runs; only a step that deviates from it starts a child. A search that
-//! continues where the running thread does, as all systematic ones do, needs about one child for
-//! each execution.
+//! A child process runs a whole execution: the requested steps, then the rest without preemptions.
+//! Its trace contains the next operation of every thread after every step. While a search follows
+//! the trace, no process runs; only a step that deviates from it starts a child. Systematic
+//! searches continue with the running thread, as the child does, so they need about one child per
+//! execution.
 //!
 //! # Why a step to a known state is executed
 //!
-//! Searches with a cache of happens-before graphs take every step from every state once. Most of
-//! the steps that deviate lead to a state that another order of independent steps has reached
-//! before: over the programs of `corpus/native`, a child is run for 18 of them to find one new
-//! graph, and without these children it would be 2. The effect of such a step seems to be known
-//! already: what a thread does up to its next operation is a function of what happens before its
-//! step, if there are no data races and all synchronisation is visible. Taking the step from memory
-//! was tried, and comparing every later child with what had been supposed. It is not done, because
-//! the search then goes back before any child shows that the assumption is wrong. Errors were lost,
-//! among them that of `panics.rs`, whose atomic instructions are not visible. They are found because
-//! the child is run, and the operation that a thread then reaches is part of the cached name
-//! ([`System::announced`]). For a program that is known to have no data races there is
-//! `--reduce cb-por`, which relies on the same assumption and needs 2 children for a graph.
+//! Searches with a cache of happens-before graphs take every step from every state once. Most
+//! deviating steps lead to a state that another order of independent steps has already reached: on
+//! the programs of `corpus/native`, such a search runs 18 children per new graph, and would run 2
+//! without these steps. The effect of such a step seems to be known already: if there are no data
+//! races and all synchronisation is visible, what a thread does up to its next operation is a
+//! function of what happens before its step. We tried to predict these steps and to compare every
+//! later child with the prediction. That loses errors, because the search backtracks before any
+//! child shows that a prediction is wrong. One of them was the error of `panics.rs`, whose atomic
+//! instructions are not visible. It is found because the child is run and the operation that a
+//! thread then reaches is part of the cached name ([`System::announced`]). For programs that are
+//! known to have no data races there is `--reduce cb-por`, which relies on the same assumption and
+//! needs 2 children per graph.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 
-use preempt_native_block::{Choice as Wanted, Op as OpKind, Outcome as End};
+use preempt_native_block::{Choice as BlockChoice, Op as OpKind, Outcome as End};
 use preempt_report::number::counted;
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{
@@ -41,43 +41,45 @@ use crate::state::{Context, History, Op, Outcome, State};
 use crate::trace::{Difference, Step, Trace};
 use crate::verdict;
 
-/// What is known before a step, for its description.
+/// What the description of a step needs from before the step.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) op: Op,
-    /// The number of operations that the thread has performed before.
+    /// The number of operations that the thread had performed.
     pub(crate) nth: usize,
     /// The fields of all objects.
     pub(crate) before: Vec<u64>,
 }
 
-/// An execution.
+/// An execution of an executable: see the module documentation.
 pub struct Execution<'p> {
     program: &'p Native,
+    /// `None` once a run has failed and its server was killed.
     server: Option<Server>,
     histories: Vec<History>,
     state: State,
-    /// The threads before the first step.
-    first: ThreadSet,
-    /// The steps of the current execution.
+    /// The threads that exist before the first step.
+    initial_threads: ThreadSet,
+    /// The steps taken so far.
     path: Vec<Choice>,
-    /// The execution that was run last; the path is a part of it up to where it deviates.
+    /// The last run of a child. It agrees with `path` up to the step at which a search deviates.
     trace: Trace,
-    /// What goes wrong in that execution, after this many steps.
+    /// The failure of `trace`, and the number of steps after which it occurs.
     failure: Option<(usize, Box<Failure>)>,
-    /// The failure before the first step.
+    /// A failure before the first step.
     initial_failure: Option<Box<Failure>>,
-    /// The execution cannot continue: it is not the one that it was.
+    /// Set when a repeated step led to something else; the execution cannot continue.
     broken: bool,
     /// Whether children record call stacks.
     stacks: Stacks,
     prepared: Option<Prepared>,
+    /// The objects that described steps have used, sorted.
     used: Vec<u32>,
-    /// What was found ready after steps that were executed to find out: see [`crate::ready`].
-    asked: HashMap<Vec<Choice>, ThreadSet>,
+    /// The results of [`ready_after`](Execution::ready_after).
+    ready_cache: HashMap<Vec<Choice>, ThreadSet>,
     /// The values of atomic variables after the described steps.
     values: HashMap<u32, String>,
-    /// The names of the objects that were described.
+    /// A cache of object names: looking one up takes long.
     object_names: RefCell<HashMap<u32, String>>,
     sources: Sources,
 }
@@ -88,18 +90,18 @@ impl<'p> Execution<'p> {
         let mut trace = run(program, &mut server, &[], stacks)?;
         let mut changed = program.differs_from_first(&trace);
         if program.keep_first(&trace) {
-            // Without a second execution, a program that is never the same could go unnoticed: the
-            // steps that a search repeats may be the same in all executions.
+            // A nondeterministic program could go unnoticed without a second run: the steps that a
+            // search repeats may be the same in all executions.
             trace = run(program, &mut server, &[], stacks)?;
             changed = program.differs_from_first(&trace);
         }
-        let first: ThreadSet = trace.initial.iter().map(|&(thread, _)| thread).collect();
+        let initial_threads: ThreadSet = trace.initial.iter().map(|&(thread, _)| thread).collect();
         let mut execution = Execution {
             program,
             server,
             histories: vec![History::default(); program.slots()],
-            state: State::new(program.slots(), first, &program.names()),
-            first,
+            state: State::new(program.slots(), initial_threads, &program.names()),
+            initial_threads,
             path: Vec::new(),
             failure: None,
             initial_failure: None,
@@ -108,7 +110,7 @@ impl<'p> Execution<'p> {
             stacks,
             prepared: None,
             used: Vec::new(),
-            asked: HashMap::new(),
+            ready_cache: HashMap::new(),
             values: HashMap::new(),
             object_names: RefCell::default(),
             sources: Sources::default(),
@@ -116,22 +118,13 @@ impl<'p> Execution<'p> {
         for (thread, op) in execution.trace.initial.clone() {
             execution.histories[thread.index()].ops.push(op);
         }
-        execution.judge(0);
+        execution.find_failure(0);
         execution.initial_failure =
             execution.failure.take_if(|(at, _)| *at == 0).map(|(_, failure)| failure);
         if let Some(difference) = changed {
             execution.initial_failure = Some(execution.nondeterminism(difference));
-        } else if let Some(wanted) = program.wanted_output()
-            && let Some(other) = verdict::other_output(&execution.trace.run.output, &wanted)
-        {
-            // It is the execution without preemptions.
-            let message = other.message.replacen(
-                "the output",
-                "the same schedule was executed twice, and the output",
-                1,
-            );
-            execution.initial_failure =
-                Some(Box::new(Failure { kind: FailureKind::Nondeterminism, message, ..other }));
+        } else if let Some(failure) = execution.changed_output() {
+            execution.initial_failure = Some(failure);
         }
         if execution.initial_failure.is_some() {
             execution.state.fail();
@@ -139,29 +132,41 @@ impl<'p> Execution<'p> {
         Ok(execution)
     }
 
+    /// The failure of a program that printed something else when the execution without preemptions
+    /// was run again.
+    fn changed_output(&self) -> Option<Box<Failure>> {
+        let expected = self.program.expected_output()?;
+        let failure = verdict::output_failure(&self.trace.run.output, &expected)?;
+        let message = failure.message.replacen(
+            "the output",
+            "the same schedule was executed twice, and the output",
+            1,
+        );
+        Some(Box::new(Failure { kind: FailureKind::Nondeterminism, message, ..failure }))
+    }
+
     /// The state after the steps so far.
     pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
-    /// The next operation of a thread, and how many it has performed.
+    /// The next operation of a thread, and the number of operations that it has performed.
     pub(crate) fn next_op(&self, thread: ThreadId) -> (Option<Op>, usize) {
         let count = self.state.count(thread);
         (self.histories[thread.index()].ops.get(count).copied(), count)
     }
 
-    /// The slots of the threads in the order in which the current execution starts them.
-    pub(crate) fn order(&self) -> impl Iterator<Item = usize> {
+    /// The slots of the threads in the order in which the current execution started them.
+    pub(crate) fn start_order(&self) -> impl Iterator<Item = usize> {
         let taken = self.path.len();
         self.trace.starts.iter().take_while(move |(step, _)| *step <= taken).map(|(_, slot)| *slot)
     }
 
-    /// The execution that was run last.
+    /// The last run of a child.
     pub(crate) fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// What the state alone does not know.
     fn context<'c>(&'c self, names: &'c Names, ready: ThreadSet) -> Context<'c> {
         let (histories, needs) = (&self.histories[..], self.program.needs);
         Context { names, histories, needs, max_delay: self.program.executable.max_delay(), ready }
@@ -172,30 +177,30 @@ impl<'p> Execution<'p> {
         self.trace.ready_after(self.path.len())
     }
 
-    /// The steps of the current execution.
+    /// The steps taken so far.
     pub(crate) fn path(&self) -> &[Choice] {
         &self.path
     }
 
-    /// The operation of a thread after this many others.
+    /// The `nth` operation of a thread, from 0, if it is known.
     pub(crate) fn op_at(&self, thread: ThreadId, nth: usize) -> Option<Op> {
         self.histories[thread.index()].ops.get(nth).copied()
     }
 
     /// The number of thread slots.
-    pub(crate) fn threads_known(&self) -> usize {
+    pub(crate) fn slot_count(&self) -> usize {
         self.histories.len()
     }
 
-    /// Runs an execution that begins with these steps. Returns the threads that wait for
-    /// descriptors which are ready after them.
+    /// Runs an execution that begins with `steps`. Returns the threads that wait for descriptors
+    /// which are ready after these steps.
     pub(crate) fn ready_after(&mut self, steps: Vec<Choice>) -> Result<ThreadSet, Need> {
-        if let Some(&known) = self.asked.get(&steps) {
+        if let Some(&known) = self.ready_cache.get(&steps) {
             return Ok(known);
         }
         let new = run(self.program, &mut self.server, &steps, Stacks::Omitted)?;
         let ready = new.ready_after(steps.len());
-        self.asked.insert(steps, ready);
+        self.ready_cache.insert(steps, ready);
         Ok(ready)
     }
 
@@ -204,27 +209,31 @@ impl<'p> Execution<'p> {
         self.state.cells(&self.program.names())
     }
 
-    /// What an operation of a thread touches.
-    pub(crate) fn offer(&self, thread: ThreadId, op: &Op, names: &Names, pending: &mut Pending) {
-        self.state.offer(&self.context(names, self.ready()), thread, op, pending);
+    /// Writes to `pending` which objects `op` accesses: see [`State::write_pending`].
+    pub(crate) fn write_pending(
+        &self,
+        thread: ThreadId,
+        op: &Op,
+        names: &Names,
+        pending: &mut Pending,
+    ) {
+        self.state.write_pending(&self.context(names, self.ready()), thread, op, pending);
     }
 
-    /// Keeps what the description of the next step needs.
     pub(crate) fn set_prepared(&mut self, prepared: Option<Prepared>) {
         self.prepared = prepared;
     }
 
-    /// What was kept before the last step.
     pub(crate) fn take_prepared(&mut self) -> Option<Prepared> {
         self.prepared.take()
     }
 
-    /// The objects that described steps have used.
+    /// The objects that described steps have used, sorted.
     pub(crate) fn used(&self) -> &[u32] {
         &self.used
     }
 
-    /// Adds an object to these.
+    /// Adds an object to [`used`](Execution::used).
     pub(crate) fn use_object(&mut self, object: u32) {
         if let Err(at) = self.used.binary_search(&object) {
             self.used.insert(at, object);
@@ -241,62 +250,55 @@ impl<'p> Execution<'p> {
         self.values.get(&object).map(String::as_str)
     }
 
-    /// The names of the objects that were described. They must not be borrowed across calls.
+    /// The cached names of objects. The guard must not be held across calls that use it.
     pub(crate) fn object_names(&self) -> RefMut<'_, HashMap<u32, String>> {
         self.object_names.borrow_mut()
     }
 
-    /// Keeps the value of an atomic variable.
+    /// Sets the value of an atomic variable after the described steps.
     pub(crate) fn set_value(&mut self, object: u32, value: String) {
         self.values.insert(object, value);
     }
 
-    /// The text of the program.
     pub(crate) fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// The program.
     pub(crate) fn program(&self) -> &'p Native {
         self.program
     }
 
-    /// Determines what goes wrong in the trace after its first `settled` steps.
-    fn judge(&mut self, settled: usize) {
+    /// Sets `failure` to that of the trace, whose first `taken` steps have not failed.
+    fn find_failure(&mut self, taken: usize) {
         let program = self.program;
         let names = program.names();
-        let found = verdict::failure(
-            &self.trace,
-            settled,
-            (program.executable.expected_exit, program.executable.harness),
-            program.symbols(),
-            |location| crate::describe::object(&names, program.symbols(), location),
-            |slot| names.thread_name(slot),
-        );
-        let found = found.or_else(|| {
-            let wanted = program.wanted_output()?;
+        let (executable, symbols) = (&program.executable, program.symbols());
+        let judge = verdict::Judge { trace: &self.trace, executable, names: &names, symbols };
+        let found = judge.failure(taken).or_else(|| {
+            let expected = program.expected_output()?;
             let compared = Some(&self.trace.run).filter(|run| run.outcome == End::Exited)?;
-            Some((self.trace.steps.len(), verdict::other_output(&compared.output, &wanted)?))
+            let failure = verdict::output_failure(&compared.output, &expected)?;
+            Some((self.trace.steps.len(), failure))
         });
         self.failure = found.map(|(at, failure)| (at, Box::new(failure)));
     }
 
-    /// Runs an execution that begins with the path and `choice`. A failure means that the steps of
-    /// the path did not lead to where they led before.
+    /// Runs an execution that begins with `path` and `choice`. Returns a failure if the steps of
+    /// `path` did not lead to the same operations as before.
     fn deviate(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Need> {
-        let mut wanted = self.path.clone();
-        wanted.push(choice);
-        let new = run(self.program, &mut self.server, &wanted, self.stacks)?;
-        if let Some(failure) = self.difference(&new, &wanted) {
+        let mut steps = self.path.clone();
+        steps.push(choice);
+        let new = run(self.program, &mut self.server, &steps, self.stacks)?;
+        if let Some(failure) = self.difference(&new, &steps) {
             return Ok(Some(failure));
         }
         self.trace = new;
-        self.judge(wanted.len());
+        self.find_failure(steps.len());
         Ok(None)
     }
 
-    /// Where a new execution of the wanted steps differs from what they led to before.
-    fn difference(&self, new: &Trace, wanted: &[Choice]) -> Option<Box<Failure>> {
+    /// Compares a new execution of `steps` with the operations that these steps led to before.
+    fn difference(&self, new: &Trace, steps: &[Choice]) -> Option<Box<Failure>> {
         let mut counts = vec![0; self.histories.len()];
         let recorded =
             |thread: ThreadId, nth: usize| self.histories[thread.index()].ops.get(nth).copied();
@@ -309,18 +311,17 @@ impl<'p> Execution<'p> {
                 return differs(0, thread, before, Some(op));
             }
         }
-        for (at, &choice) in wanted.iter().enumerate() {
+        for (at, &choice) in steps.iter().enumerate() {
             let thread = choice.thread;
             let Some(step) = new.steps.get(at).filter(|step| step.choice == choice) else {
                 return differs(at, thread, recorded(thread, counts[thread.index()]), None);
             };
             counts[thread.index()] += 1;
             if at == self.path.len() {
-                // What follows is new.
+                // The operations after the last step are new.
                 break;
             }
-            let arrived = step.next.map(|op| (thread, op)).into_iter().chain(step.started.clone());
-            for (thread, op) in arrived {
+            for (thread, op) in step.announced() {
                 let before = recorded(thread, counts[thread.index()]);
                 if before != Some(op) {
                     return differs(at + 1, thread, before, Some(op));
@@ -340,8 +341,8 @@ impl<'p> Execution<'p> {
             None => "no operation that it can perform".to_owned(),
         };
         let message = format!(
-            "the same schedule does not lead to the same execution: after {}, {who} arrives at {}, \
-             and arrived at {} before; {}",
+            "the same schedule led to two different executions: after {}, {who} reached {}, but \
+             earlier it reached {}; {}",
             counted(steps as u64, "step"),
             describe(now),
             describe(before),
@@ -361,25 +362,15 @@ impl<'p> Execution<'p> {
             self.histories[started.index()] = History::starting(op);
         }
         let names = program.names();
-        let done = self.state.step(&names, thread, &op, &step.outcome);
+        let result = self.state.step(&names, thread, &op, &step.outcome);
         let seen = [op.object, op.other].map(|object| self.state.version(object));
         let outcome = Outcome { seen, ..step.outcome };
         self.histories[thread.index()].record(count, outcome, step.next);
         self.path.push(step.choice);
-        if !program.needs.process {
-            // If atomics are visible, so is what a loop with a yield waits for, unless it does
-            // nothing but yield.
-            let yields = match program.executable.level {
-                Level::Calls => op.yields(),
-                _ => self.histories[thread.index()].yields_again(count + 1),
-            };
-            let leaves = op.kind == OpKind::Finish && thread.index() == 0;
-            let concerns_all = op.kind == OpKind::Exit || leaves || yields;
-            if concerns_all && self.others_live(thread) {
-                return Err(Need::Process);
-            }
+        if self.concerns_process(thread, &op, count) {
+            return Err(Need::Process);
         }
-        if let Err(misuse) = done {
+        if let Err(misuse) = result {
             let site = program.symbols().caller(op.pc);
             let message = format!(
                 "{}: {misuse}",
@@ -395,7 +386,23 @@ impl<'p> Execution<'p> {
         Ok(failure.map(|(_, failure)| failure.clone()))
     }
 
-    /// Records what the search relies on when it holds a thread back.
+    /// Whether the step `op`, the thread's operation number `count`, shows that steps must depend
+    /// on [`PROCESS`](crate::names::PROCESS), and they do not yet: see [`crate::state`].
+    fn concerns_process(&self, thread: ThreadId, op: &Op, count: usize) -> bool {
+        if self.program.needs.process {
+            return false;
+        }
+        // If atomics are visible, so is the condition for which a loop with a yield waits, unless
+        // the loop does nothing but yield.
+        let yields = match self.program.executable.level {
+            Level::Calls => op.yields(),
+            _ => self.histories[thread.index()].yields_again(count + 1),
+        };
+        let main_ends = op.kind == OpKind::Finish && thread.index() == 0;
+        (op.kind == OpKind::Exit || main_ends || yields) && self.others_live(thread)
+    }
+
+    /// Records the assumption under which the search holds a thread back.
     fn rely_on_hold(&self, thread: ThreadId) {
         let (next, count) = self.next_op(thread);
         let history = &self.histories[thread.index()];
@@ -410,15 +417,16 @@ impl<'p> Execution<'p> {
         }
     }
 
+    /// Whether a thread other than `thread` has a next operation.
     fn others_live(&self, thread: ThreadId) -> bool {
         let mut others = self.state.started.without(thread).iter();
         others.any(|other| self.next_op(other).0.is_some())
     }
 }
 
-/// A choice as the runtime takes it.
-pub(crate) fn wanted(choice: Choice) -> Wanted {
-    Wanted { thread: choice.thread.index() as u32, alternative: choice.alternative }
+/// Converts a choice to the runtime's type.
+pub(crate) fn block_choice(choice: Choice) -> BlockChoice {
+    BlockChoice { thread: choice.thread.index() as u32, alternative: choice.alternative }
 }
 
 /// Where to look for the reason why executions differ.
@@ -432,28 +440,25 @@ fn suspects(notes: &[String]) -> String {
     format!("look for input that changes between executions: the program {}", notes.join(", "))
 }
 
-/// Runs one execution that begins with these steps, if it can be run.
+/// Runs one execution that begins with `steps`.
 fn run(
     program: &Native,
     server: &mut Option<Server>,
     steps: &[Choice],
     stacks: Stacks,
 ) -> Result<Trace, Need> {
-    let prefix: Vec<Wanted> = steps.iter().map(|&step| wanted(step)).collect();
+    let prefix: Vec<BlockChoice> = steps.iter().map(|&step| block_choice(step)).collect();
     loop {
         let slots = program.names().slots.clone();
         let running = server.as_mut().expect("an execution has a server until it is dropped");
         let request = Request { prefix: &prefix, slots: &slots, stacks };
-        program.count_child();
-        let done = running.run(request).map_err(|stuck| {
-            // The server was ended.
+        let run = running.run(request).map_err(|error| {
+            // The server was killed.
             *server = None;
-            program.refuse_stuck(stuck)
+            program.refuse_run(error)
         })?;
-        program.count_oversynchronised(done.oversynchronised);
-        program.keep_notes(&done.notes);
-        program.count_trapped(done.trapped);
-        if done.dies_of_trap() {
+        program.count_run(&run);
+        if run.dies_of_trap() {
             return Err(program.refuse(
                 "the program makes a system call without the C library while it blocks the signal \
                  SIGSYS, or has replaced its handler, so that the call cannot be controlled"
@@ -462,28 +467,25 @@ fn run(
         }
         let mut names = program.names();
         if names.slots != slots {
-            // Another worker has given slots in the meantime, perhaps the same ones.
+            // Another worker has assigned slots in the meantime, perhaps to the same threads.
             continue;
         }
-        if let Some(order) = crate::names::sorted(&done.slots) {
+        if let Some(order) = crate::names::sorted(&run.slots) {
             return Err(program.reorder(order));
         }
-        names.slots.clone_from(&done.slots);
+        names.slots.clone_from(&run.slots);
         if names.slots.len() + 1 > program.slots() {
             return Err(Need::Slots(names.slots.len() + 1));
         }
-        let text = String::from_utf8_lossy(&done.text).into_owned();
-        match done.outcome {
-            End::Unsupported => {
-                let why = format!(
-                    "the program uses {text}, which is not supported: see docs/guide/executables.md"
-                );
-                return Err(program.refuse(why));
-            }
-            End::Full => return Err(program.refuse(text)),
-            End::Fault => panic!("the runtime keeps its rules: {text}"),
-            _ => return Trace::decode(done, &mut names).map_err(Need::Mixed),
-        }
+        let text = String::from_utf8_lossy(&run.text).into_owned();
+        return match run.outcome {
+            End::Unsupported => Err(program.refuse(format!(
+                "the program uses {text}, which is not supported: see docs/guide/executables.md"
+            ))),
+            End::Full => Err(program.refuse(text)),
+            End::Fault => panic!("an invariant of the runtime is violated: {text}"),
+            _ => Trace::decode(run, &mut names).map_err(Need::Mixed),
+        };
     }
 }
 
@@ -507,7 +509,7 @@ impl System for Execution<'_> {
             if !program.needs.process {
                 return Err(Need::Process);
             }
-            // It waits although it would not if others could be delayed for any time.
+            // It would not have to wait if other threads could be delayed for any time.
             if pending.status == Status::Blocked {
                 program.rely_on_max_delay();
             }
@@ -558,8 +560,8 @@ impl System for Execution<'_> {
         Some(ThreadId::new(0))
     }
 
-    /// Whether a program that only yields runs forever cannot be observed from outside: the limit
-    /// of steps decides.
+    /// It cannot be observed from outside whether a program that only yields runs forever: the step
+    /// limit decides.
     fn livelock_rounds(&self) -> u32 {
         u32::MAX
     }
@@ -579,9 +581,9 @@ impl System for Execution<'_> {
         }
     }
 
-    /// Code that is not visible may read or write what others write: an execution is then another
-    /// one, although it has the same graph. It shows in what threads have found so far, and in what
-    /// they are about to do.
+    /// Invisible code may read or write what other threads write. Two executions can then differ
+    /// although they have the same graph. The difference shows in the values that threads have
+    /// found so far and in their next operations.
     fn announced(&self) -> u64 {
         let mut mixer = Mixer::new();
         for thread in self.state.started.iter() {
@@ -596,7 +598,7 @@ impl System for Execution<'_> {
     }
 
     fn initial(&self) -> State {
-        State::new(self.program.slots(), self.first, &self.program.names())
+        State::new(self.program.slots(), self.initial_threads, &self.program.names())
     }
 
     fn advance(&mut self, state: &mut State, choice: Choice) -> Result<(), Need> {

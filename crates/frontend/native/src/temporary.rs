@@ -1,8 +1,8 @@
 //! Directories for the temporary files of executions.
 //!
 //! A fork server has one directory, which is emptied before every execution. Its owner holds a lock
-//! on it. A controller that is killed leaves its directories behind, without locks: the next one
-//! removes them.
+//! on it. A controller that is killed leaves its directories behind without locks, and the next
+//! controller removes them.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// What the names of all directories begin with.
+/// The prefix of the names of all directories.
 const PREFIX: &str = "preempt-run-";
 
 /// An empty directory, which is removed with its contents when this is dropped.
@@ -22,7 +22,7 @@ pub(crate) struct TemporaryDirectory {
 }
 
 impl TemporaryDirectory {
-    /// Makes a directory that only this user can read.
+    /// Creates a directory that only this user can read.
     pub(crate) fn new() -> io::Result<TemporaryDirectory> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let folder = std::env::temp_dir();
@@ -34,7 +34,8 @@ impl TemporaryDirectory {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made?,
             }
-            // Another controller may take the directory for an abandoned one before it is locked.
+            // Before the directory is locked, another controller may consider it abandoned and
+            // remove it.
             let Ok(open) = File::open(&path) else { continue };
             open.lock()?;
             if is_at(&open, &path) {
@@ -48,7 +49,7 @@ impl TemporaryDirectory {
         &self.open
     }
 
-    /// Removes everything from it.
+    /// Removes all contents.
     pub(crate) fn empty(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -63,29 +64,29 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next controller.
+        // On an error, the next controller removes the rest.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Whether the path still leads to this directory.
+/// Whether `path` still names the open directory.
 fn is_at(open: &File, path: &Path) -> bool {
     let (Ok(open), Ok(found)) = (open.metadata(), fs::metadata(path)) else { return false };
     (open.dev(), open.ino()) == (found.dev(), found.ino())
 }
 
-/// Removes the directories of this user that no controller holds.
+/// Removes the directories of this user that no controller has locked.
 fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        // A link may lead anywhere.
+        // Symbolic links are not followed: they may lead anywhere.
         if !ours || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
         let Ok(open) = File::open(&path) else { continue };
         match open.try_lock() {
-            // The directory of another user cannot be removed, and need not be.
+            // An error is ignored: the directory may belong to another user.
             Ok(()) => drop(fs::remove_dir_all(&path)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
         }
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_emptied_and_removed_and_an_abandoned_one_too() {
+    fn own_directories_are_emptied_and_removed_and_abandoned_ones_are_removed() {
         let directory = TemporaryDirectory::new().expect("the temporary folder can be written");
         let path = directory.path.clone();
         fs::create_dir_all(path.join("a/b")).expect("it is ours");

@@ -1,4 +1,4 @@
-//! One execution, decoded from the log of a child: what each step did, and how it ended.
+//! One execution, decoded from the log of a child: the result of each step, and how it ended.
 
 use std::collections::HashMap;
 
@@ -11,29 +11,39 @@ use crate::names::{DESCRIPTORS, NOTHING, Names, ObjectName};
 use crate::server::{Output, Run};
 use crate::state::{Detail, Op, Outcome};
 
-/// One step.
+/// One step: an operation, and the code after it up to the thread's next operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) choice: Choice,
     pub(crate) outcome: Outcome,
-    /// The next operation of the thread, unless it has ended or the process has.
+    /// The next operation of the thread, unless the thread or the process has ended.
     pub(crate) next: Option<Op>,
-    /// The threads that wait for descriptors which are ready after it.
+    /// The threads that wait for descriptors which are ready after the step.
     pub(crate) ready: ThreadSet,
-    /// The threads that it created, with their first operations.
+    /// The threads that the step created, with their first operations.
     pub(crate) started: Vec<(ThreadId, Op)>,
 }
 
-/// Something that goes wrong in the code after a step, while the execution continues.
+impl Step {
+    /// The operations that the step made known: the next one of its thread and the first ones of
+    /// the threads that it created.
+    pub(crate) fn announced(&self) -> impl Iterator<Item = (ThreadId, Op)> {
+        let next = self.next.map(|op| (self.choice.thread, op));
+        next.into_iter().chain(self.started.iter().copied())
+    }
+}
+
+/// An error in the code after a step, after which the execution continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Incident {
     /// A Rust panic.
     Panic { thread: ThreadId },
-    /// The misuse of the object at a location, at a place.
+    /// The misuse of an object by the call that returns to `pc`.
     Misuse { misuse: Misuse, object: u32, pc: u64 },
     /// A data race on the memory at an address.
     Race { address: u64, first: Access, second: Access },
-    /// The misuse of memory, at a place; `freed` is the thread and the place that have freed it.
+    /// The misuse of memory by the call that returns to `pc`. `freed` is the thread that freed the
+    /// memory, and the return address of that call.
     Memory { misuse: Misuse, pc: u64, freed: (ThreadId, u64) },
 }
 
@@ -48,30 +58,31 @@ pub(crate) struct Access {
 /// An execution.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
-    /// The threads before the first step with their first operations: the main thread, unless the
-    /// process ended before it had one, and threads that it created before.
+    /// The threads that exist before the first step, with their first operations: the main thread,
+    /// unless the process ended before its first operation, and threads that it had created by
+    /// then.
     pub(crate) initial: Vec<(ThreadId, Op)>,
-    /// Those that wait for descriptors which are ready.
+    /// The threads of `initial` that wait for descriptors which are ready.
     pub(crate) initially_ready: ThreadSet,
     pub(crate) steps: Vec<Step>,
     /// The first incident that is not a panic, and the number of steps before it.
     pub(crate) incident: Option<(usize, Incident)>,
     /// The first panic, and the number of steps before it.
     pub(crate) panic: Option<(usize, Incident)>,
-    /// How the process ended; the events are taken.
+    /// The run, without its events.
     pub(crate) run: Run,
-    /// The callers of every operation, innermost first, if they were recorded: by thread and the
-    /// number of its operation.
+    /// If call stacks were recorded: for a thread and the number of its operation, the return
+    /// addresses of the callers, innermost first.
     pub(crate) frames: HashMap<(ThreadId, usize), Vec<u64>>,
     /// The entry points of threads.
     pub(crate) entries: HashMap<ThreadId, u64>,
-    /// The slots of the threads in the order in which they were started, and the number of steps
-    /// after which each existed. The main thread is the first, also if it created others before its
+    /// For each thread in the order in which they were started, the number of steps before it
+    /// existed, and its slot. The main thread is the first, even if it created others before its
     /// first operation.
     pub(crate) starts: Vec<(usize, usize)>,
 }
 
-/// See [`Trace::starts`].
+/// Computes [`Trace::starts`].
 fn starts(trace: &Trace) -> Vec<(usize, usize)> {
     let initial = trace.initial.iter().map(|(thread, _)| (0, thread.index()));
     let mut starts: Vec<_> = initial.collect();
@@ -84,7 +95,7 @@ fn starts(trace: &Trace) -> Vec<(usize, usize)> {
 }
 
 impl Trace {
-    /// Decodes a run. Objects that are new get a name. `Err` is the place of atomic variables that
+    /// Decodes a run. New objects get a name. `Err` is the address of atomic variables that
     /// overlap: see [`Names::locate_atomic`].
     pub(crate) fn decode(mut run: Run, names: &mut Names) -> Result<Trace, u64> {
         let events = std::mem::take(&mut run.events);
@@ -111,10 +122,8 @@ impl Trace {
         decoder.trace.starts = starts(&decoder.trace);
         decoder.mixed.map_or(Ok(decoder.trace), Err)
     }
-}
 
-impl Trace {
-    /// The threads that wait for descriptors which are ready after this many steps.
+    /// The threads that wait for descriptors which are ready after the first `steps` steps.
     pub(crate) fn ready_after(&self, steps: usize) -> ThreadSet {
         match steps.checked_sub(1).and_then(|last| self.steps.get(last)) {
             Some(step) => step.ready,
@@ -126,29 +135,27 @@ impl Trace {
 /// Where two executions of the same schedule differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// The number of steps after which they do.
+    /// The number of steps that both have in common.
     pub(crate) steps: usize,
-    /// The thread that arrives at another operation.
+    /// The thread that reaches another operation.
     pub(crate) thread: ThreadId,
-    /// The operation at which it arrived before.
+    /// The operation that it reached in the earlier execution.
     pub(crate) before: Option<Op>,
-    /// The operation at which it arrives now.
+    /// The operation that it reached in the later execution.
     pub(crate) now: Option<Op>,
 }
 
-/// The operations of an execution, to be compared with another one.
+/// An execution with which later ones are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     initial: Vec<(ThreadId, Op)>,
     steps: Vec<Step>,
-    /// What it printed.
     pub(crate) output: Output,
-    /// Whether the program ended its process.
+    /// Whether the program ended its process itself.
     pub(crate) exited: bool,
 }
 
 impl Reference {
-    /// Those of an execution.
     pub(crate) fn of(trace: &Trace) -> Reference {
         Reference {
             initial: trace.initial.clone(),
@@ -158,26 +165,13 @@ impl Reference {
         }
     }
 
-    /// Where an execution of the same schedule differs first.
+    /// The first difference between this execution and another one of the same schedule.
     pub(crate) fn difference(&self, trace: &Trace) -> Option<Difference> {
-        fn first(
-            steps: usize,
-            before: &[(ThreadId, Op)],
-            now: &[(ThreadId, Op)],
-        ) -> Option<Difference> {
-            let at = (0..before.len().max(now.len())).find(|&at| before.get(at) != now.get(at))?;
-            let (before, now) = (before.get(at), now.get(at));
-            let thread = now.or(before)?.0;
-            let (before, now) = (before.map(|&(_, op)| op), now.map(|&(_, op)| op));
-            Some(Difference { steps, thread, before, now })
-        }
-        if let Some(difference) = first(0, &self.initial, &trace.initial) {
+        if let Some(difference) = first_difference(0, &self.initial, &trace.initial) {
             return Some(difference);
         }
-        let arrived = |step: Option<&Step>| -> Vec<(ThreadId, Op)> {
-            let Some(step) = step else { return Vec::new() };
-            let next = step.next.map(|op| (step.choice.thread, op));
-            next.into_iter().chain(step.started.iter().copied()).collect()
+        let announced = |step: Option<&Step>| -> Vec<(ThreadId, Op)> {
+            step.into_iter().flat_map(Step::announced).collect()
         };
         for at in 0..self.steps.len().max(trace.steps.len()) {
             let (before, now) = (self.steps.get(at), trace.steps.get(at));
@@ -185,24 +179,37 @@ impl Reference {
                 continue;
             }
             let thread = now.or(before)?.choice.thread;
-            let same_thread = Difference { steps: at, thread, before: None, now: None };
-            let found = first(at + 1, &arrived(before), &arrived(now));
-            return Some(found.unwrap_or(same_thread));
+            let same_operations = Difference { steps: at, thread, before: None, now: None };
+            let found = first_difference(at + 1, &announced(before), &announced(now));
+            return Some(found.unwrap_or(same_operations));
         }
         None
     }
 }
 
+/// The first difference between the operations that threads reached after `steps` steps.
+fn first_difference(
+    steps: usize,
+    before: &[(ThreadId, Op)],
+    now: &[(ThreadId, Op)],
+) -> Option<Difference> {
+    let at = (0..before.len().max(now.len())).find(|&at| before.get(at) != now.get(at))?;
+    let (before, now) = (before.get(at), now.get(at));
+    let thread = now.or(before)?.0;
+    let (before, now) = (before.map(|&(_, op)| op), now.map(|&(_, op)| op));
+    Some(Difference { steps, thread, before, now })
+}
+
 struct Decoder<'n> {
     trace: Trace,
     names: &'n mut Names,
-    /// The present life of every object, and the number of lives before.
+    /// The current object at every address.
     lives: HashMap<(ObjectKind, u64), ObjectName>,
     /// The number of operations that each thread has announced.
     announced: Vec<usize>,
-    /// The operation that was announced last.
+    /// The thread and the number of the operation that was announced last.
     last: Option<(ThreadId, usize)>,
-    /// Where atomic variables overlap, if they do.
+    /// The address of atomic variables that overlap, if there are any.
     mixed: Option<u64>,
     /// The deadline of the operation that is announced next.
     deadline: u64,
@@ -215,7 +222,7 @@ impl Decoder<'_> {
         match record {
             Record::Next => self.announce(thread, event),
             Record::Step => {
-                // The thread that steps no longer waits.
+                // A thread that takes a step does not wait any more.
                 let ready = self.trace.ready_after(self.trace.steps.len()).without(thread);
                 self.trace.steps.push(Step {
                     choice: Choice { thread, alternative: event.value },
@@ -266,59 +273,56 @@ impl Decoder<'_> {
                 self.trace.panic.get_or_insert((at, Incident::Panic { thread }));
             }
             Record::Misuse => {
-                let misuse = Misuse::of(event.value).expect("the runtime writes known misuses");
-                let which = match misuse {
-                    Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree => {
-                        let freed = (ThreadId::new(event.what.into()), event.other);
-                        self.incident(Incident::Memory { misuse, pc: event.pc, freed });
-                        return;
-                    }
-                    Misuse::Race => {
-                        let first = ThreadId::new(event.what.into());
-                        let access = |thread, pc, bit| {
-                            let writes = event.size & bit != 0;
-                            Access { thread, pc, writes }
-                        };
-                        self.incident(Incident::Race {
-                            address: event.object,
-                            first: access(first, event.other, 2),
-                            second: access(thread, event.pc, 1),
-                        });
-                        return;
-                    }
-                    Misuse::DestroyHeldMutex | Misuse::UseDestroyedMutex => ObjectKind::Mutex,
-                    Misuse::DestroyHeldRwLock => ObjectKind::RwLock,
-                    Misuse::DestroyAwaitedCondvar => ObjectKind::Condvar,
-                    Misuse::DestroyAwaitedBarrier => ObjectKind::Barrier,
-                };
-                let object = self.locate(Some(which), event.object, 0);
-                self.incident(Incident::Misuse { misuse, object, pc: event.pc });
+                let incident = self.misuse(thread, event);
+                let at = self.trace.steps.len();
+                self.trace.incident.get_or_insert((at, incident));
             }
         }
     }
 
-    fn incident(&mut self, incident: Incident) {
-        let at = self.trace.steps.len();
-        self.trace.incident.get_or_insert((at, incident));
+    fn misuse(&mut self, thread: ThreadId, event: &Event) -> Incident {
+        let misuse = Misuse::of(event.value).expect("the runtime writes known misuses");
+        let pc = event.pc;
+        let kind = match misuse {
+            Misuse::UseAfterFree | Misuse::DoubleFree | Misuse::BadFree => {
+                let freed = (ThreadId::new(event.what.into()), event.other);
+                return Incident::Memory { misuse, pc, freed };
+            }
+            Misuse::Race => {
+                let first = ThreadId::new(event.what.into());
+                let access = |thread, pc, bit| Access { thread, pc, writes: event.size & bit != 0 };
+                return Incident::Race {
+                    address: event.object,
+                    first: access(first, event.other, 2),
+                    second: access(thread, pc, 1),
+                };
+            }
+            Misuse::DestroyHeldMutex | Misuse::UseDestroyedMutex => ObjectKind::Mutex,
+            Misuse::DestroyHeldRwLock => ObjectKind::RwLock,
+            Misuse::DestroyAwaitedCondvar => ObjectKind::Condvar,
+            Misuse::DestroyAwaitedBarrier => ObjectKind::Barrier,
+        };
+        let object = self.locate(Some(kind), event.object, 0);
+        Incident::Misuse { misuse, object, pc }
     }
 
     fn create(&mut self, event: &Event) {
-        let which = ObjectKind::of(event.what).expect("the runtime writes known kinds");
-        let key = (which, event.object);
+        let kind = ObjectKind::of(event.what).expect("the runtime writes known kinds");
+        let key = (kind, event.object);
         let life = self.lives.get(&key).map_or(0, |before| before.life + 1);
-        let name = ObjectName { which, address: event.object, parameter: event.value, life };
+        let name = ObjectName { kind, address: event.object, parameter: event.value, life };
         self.lives.insert(key, name);
     }
 
-    fn locate(&mut self, which: Option<ObjectKind>, address: u64, size: u8) -> u32 {
-        let Some(which) = which else { return NOTHING };
-        if which == ObjectKind::Atomic {
-            return self.names.locate_atomic(address, size).unwrap_or_else(|around| {
-                self.mixed = Some(around);
+    fn locate(&mut self, kind: Option<ObjectKind>, address: u64, size: u8) -> u32 {
+        let Some(kind) = kind else { return NOTHING };
+        if kind == ObjectKind::Atomic {
+            return self.names.locate_atomic(address, size).unwrap_or_else(|range| {
+                self.mixed = Some(range);
                 NOTHING
             });
         }
-        let name = self.lives.get(&(which, address)).copied();
+        let name = self.lives.get(&(kind, address)).copied();
         let name = name.expect("the runtime creates an object before it mentions it");
         self.names.locate(name)
     }
@@ -330,9 +334,8 @@ impl Decoder<'_> {
             OpKind::Io | OpKind::IoWait => DESCRIPTORS,
             kind => self.locate(kind.object_kind(), event.object, event.size),
         };
-        /// A futex word.
-        const WORD: u8 = 4;
-        let other = self.locate(kind.other_kind(), event.other, WORD);
+        const FUTEX_WORD: u8 = 4;
+        let other = self.locate(kind.other_kind(), event.other, FUTEX_WORD);
         let is_io = matches!(kind, OpKind::Io | OpKind::IoWait);
         let operands = if kind.is_atomic() || is_io { event.other } else { 0 };
         let detail = Detail { size: event.size, number: event.value, operands };

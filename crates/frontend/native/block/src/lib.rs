@@ -1,12 +1,12 @@
 //! The memory that the controller shares with an executable under test.
 //!
-//! One [`Block`] per fork server, in an anonymous file (`memfd`) that both map. The controller
-//! writes a request: the choices to take first, its *prefix*. The child takes them, continues
-//! without preemptions, and writes a log of [`Event`]s. The two sides do not communicate during an
-//! execution, only when it has ended.
+//! There is one [`Block`] per fork server, in an anonymous file (`memfd`) that both sides map. The
+//! controller writes a request, whose *prefix* is the list of choices to take first. The child
+//! takes them, continues without preemptions, and writes a log of [`Event`]s. The two sides do not
+//! communicate during an execution, only when it has ended.
 //!
-//! The layout is fixed (`repr(C)`, integers only) because the two sides are different binaries,
-//! and the crate uses neither an allocator nor std: it is compiled into the runtime, which runs
+//! The layout is fixed (`repr(C)`, integers only) because the two sides are different binaries. The
+//! crate uses neither an allocator nor std, because it is compiled into the runtime, which runs
 //! inside the program under test.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -17,33 +17,34 @@ mod deadline;
 
 pub use deadline::{NEVER, may_expire};
 
-/// Changes with the layout. The runtime writes it to [`Block::ready`].
+/// The version of the layout. The runtime writes it to [`Block::ready`].
 pub const VERSION: u32 = 0x5052_0006;
 
-/// The most thread slots, the main thread included.
+/// The maximal number of thread slots, the main thread included.
 pub const MAX_THREADS: usize = 64;
 
-/// The most steps of one execution.
+/// The maximal number of steps of one execution.
 pub const MAX_STEPS: usize = 1 << 16;
 
-/// The most events of one execution. A step has up to three, and more where it creates objects.
+/// The maximal number of events of one execution. A step usually has up to three, and more if it
+/// creates objects.
 pub const MAX_EVENTS: usize = 1 << 19;
 
-/// The most functions whose beginnings become scheduling points: see [`Entry`].
+/// The maximal number of functions that get a scheduling point at their entry: see [`Entry`].
 pub const MAX_ENTRIES: usize = 32;
 
-/// The most bytes of the message of a failed assertion.
+/// The size of [`Block::text`] in bytes.
 pub const MAX_TEXT: usize = 1024;
 
-/// The most bytes of [`Block::notes`].
+/// The size of [`Block::notes`] in bytes.
 pub const MAX_NOTES: usize = 4096;
 
-/// The environment variable by which the runtime knows that there is a controller. Its value is
+/// The environment variable that tells the runtime that there is a controller. Its value is
 /// [`BLOCK_FD`].
 pub const FD_VARIABLE: &str = "PREEMPT_NATIVE_BLOCK";
 
-/// An environment variable that fills the environment up to a size that does not depend on the
-/// environment of the controller, so that the stack begins at the same address everywhere.
+/// An environment variable that pads the environment to a size that does not depend on that of the
+/// controller, so that the stack always begins at the same address.
 pub const PADDING_VARIABLE: &str = "PREEMPT_NATIVE_PADDING";
 
 /// The file descriptor of the block when the program is started. It is the same for every fork
@@ -53,24 +54,24 @@ pub const BLOCK_FD: i32 = 198;
 /// The file descriptor of the runtime when the program is started.
 pub const LIBRARY_FD: i32 = 199;
 
-/// The file descriptor of the directory for temporary files, if there is one. It stays open: the
-/// program finds the directory by this number, so that its name is the same for every fork server.
+/// The file descriptor of the directory for temporary files, if there is one. It stays open, and
+/// `TMPDIR` refers to it by number, so that the path is the same for every fork server.
 pub const TEMP_FD: i32 = 197;
 
 /// The shared memory.
 #[repr(C)]
 pub struct Block {
-    /// [`VERSION`] as soon as the fork server waits for requests.
+    /// [`VERSION`] once the fork server waits for requests.
     pub ready: AtomicU32,
     /// The number of the requested execution, from 1. The fork server waits for it to change.
     pub request: AtomicU32,
     /// The number of the last execution that has ended. The controller waits for it to change.
     pub done: AtomicU32,
-    /// The process of the present execution.
+    /// The process id of the current execution.
     pub child: AtomicI32,
     /// How that process ended, as `waitpid` reports it.
     pub status: AtomicU32,
-    /// The most steps of this execution.
+    /// The maximal number of steps of this execution.
     pub max_steps: AtomicU32,
     /// The number of choices in `prefix`.
     pub prefix_len: AtomicU32,
@@ -79,17 +80,16 @@ pub struct Block {
     /// Whether the main thread waits for the end of the first thread that it creates before it
     /// continues (1) or not (0).
     pub join_first: AtomicU32,
-    /// The longest virtual time in nanoseconds by which a thread that can run is delayed while
+    /// The maximal virtual time in nanoseconds by which a thread that can run is delayed while
     /// others wait for deadlines: see [`may_expire`].
     pub max_delay: AtomicU64,
-    /// Whether the program allocates by the functions of the C library (1) or by those of the
-    /// runtime (0).
+    /// Whether the program uses the allocator of the C library (1) or of the runtime (0).
     pub system_heap: AtomicU32,
     /// Whether data races on plain memory are detected (1) or not (0). The runtime sets it to 0 if
-    /// it has no memory for that.
+    /// it cannot map the memory for that.
     pub races: AtomicU32,
-    /// How often threads were ordered by what precompiled code may have done: see the runtime's
-    /// `race`.
+    /// How often the race detector ordered threads because precompiled code may have synchronised
+    /// them: see the runtime's `race`.
     pub oversynchronised: AtomicU32,
     /// Whether system calls that the program makes without libc are trapped (1) or not (0). The
     /// runtime writes it before `ready`.
@@ -98,11 +98,11 @@ pub struct Block {
     pub trapped: AtomicU32,
     /// How the execution ended, an [`Outcome`].
     pub outcome: AtomicU32,
-    /// A number that belongs to the outcome.
+    /// A number whose meaning depends on the outcome.
     pub detail: AtomicU32,
-    /// The thread that was running last.
+    /// The slot of the thread that took the last step.
     pub running: AtomicU32,
-    /// The number of steps taken, which also shows that the child makes progress.
+    /// The number of steps so far, which also shows that the child makes progress.
     pub steps: AtomicU32,
     /// The number of events in `log`.
     pub events: AtomicU32,
@@ -117,20 +117,20 @@ pub struct Block {
     /// Which of `entries` are scheduling points, a bit for each. The runtime writes it before
     /// `ready`.
     pub entered: AtomicU32,
-    /// The functions whose beginnings are to be scheduling points.
+    /// The functions that should get a scheduling point at their entry.
     pub entries: [Entry; MAX_ENTRIES],
-    /// Which threads have which slots, in all executions so far: see [`Slot`].
+    /// The identities of all threads so far except the main thread: that of slot 1 first.
     pub slots: [Slot; MAX_THREADS],
-    /// The text of a failed assertion, or the name of a function that is not supported.
+    /// A text whose meaning depends on the outcome.
     pub text: [u8; MAX_TEXT],
     /// The number of bytes in `notes`.
     pub notes_len: AtomicU32,
-    /// What the execution has done that depends on the world outside: texts, each with a zero byte
-    /// after it.
+    /// Actions of the execution that depend on the world outside of the process, as texts that end
+    /// with a zero byte each.
     pub notes: [u8; MAX_NOTES],
-    /// Whether the process that was started is the execution (1), or a server that forks executions
-    /// (0).
-    pub alone: AtomicU32,
+    /// Whether the process that was started is itself the execution (1) or a server that forks
+    /// executions (0).
+    pub no_fork: AtomicU32,
     /// The number of the step before which a debugger stops, from 1; 0 if there is none.
     pub stop_before: AtomicU32,
     /// The choices to take first.
@@ -141,7 +141,7 @@ pub struct Block {
 
 /// The identity of a thread: its creator, and the number of threads that the creator had created
 /// before. Both are the same in every schedule in which the creator has the same past, so a thread
-/// that appears again in another execution gets the slot that it had.
+/// gets the same slot in every execution.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -151,13 +151,13 @@ pub struct Slot {
     pub nth: u32,
 }
 
-/// A precompiled function whose beginning becomes a scheduling point.
+/// A precompiled function that gets a scheduling point at its entry.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its address, relative to where the executable is loaded.
+    /// Its address, relative to the address at which the executable is loaded.
     pub address: u64,
-    /// The operation that its beginning is: [`Op::EnterWait`], [`Op::EnterWrite`] or [`Op::Enter`].
+    /// The operation at its entry: [`Op::EnterWait`], [`Op::EnterWrite`] or [`Op::Enter`].
     pub op: u32,
     /// Its length in bytes.
     pub size: u32,
@@ -169,7 +169,7 @@ pub struct Entry {
 pub struct Choice {
     /// The slot of the thread.
     pub thread: u32,
-    /// Which alternative of its operation it takes.
+    /// The alternative of its operation.
     pub alternative: u32,
 }
 
@@ -177,21 +177,22 @@ pub struct Choice {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What is recorded, a [`Record`].
+    /// A [`Record`].
     pub record: u8,
-    /// The thread.
+    /// The slot of the thread.
     pub thread: u8,
-    /// An [`Op`], for [`Record::Next`]; an [`ObjectKind`] for [`Record::Create`].
+    /// An [`Op`] for [`Record::Next`], an [`ObjectKind`] for [`Record::Create`]; see [`Misuse`] for
+    /// [`Record::Misuse`].
     pub what: u8,
-    /// The size of an atomic variable in bytes, for [`Record::Next`]; otherwise 0.
+    /// The size of an atomic variable in bytes for [`Record::Next`]; see [`Misuse::Race`].
     pub size: u8,
-    /// A number that depends on the record.
+    /// A number whose meaning depends on the record.
     pub value: u32,
     /// The address of an object, or a thread slot.
     pub object: u64,
     /// The address of a second object.
     pub other: u64,
-    /// An address in the program.
+    /// An address in the code of the program, usually a return address.
     pub pc: u64,
     /// The local time of the thread in nanoseconds, for [`Record::Next`].
     pub time: u64,
@@ -201,14 +202,14 @@ pub struct Event {
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The next operation of a thread: `what`, on `object` and `other`, called from `pc`. For an
-    /// atomic, `value` has the [memory orders](orders) and `other` is a [digest] of its
-    /// operands; for a futex, `value` is the expected value; for descriptors, `value` is a [`Call`]
-    /// and `other` the number of the descriptor.
+    /// The next operation of a thread: `what`, on `object` and `other`, in a call that returns to
+    /// `pc`. For an atomic operation, `value` has the [memory orders](orders) and `other` is a
+    /// [digest] of its operands; for a futex, `value` is the expected value; for descriptors,
+    /// `value` is a [`Call`] and `other` the number of the descriptor.
     Next = 1,
-    /// A thread takes its next operation, by the alternative `value`.
+    /// A thread performs its next operation, with the alternative `value`.
     Step = 2,
-    /// What an operation learned that does not follow from the objects: `value`.
+    /// The result `value` of an operation, which does not follow from the states of the objects.
     Learn = 3,
     /// The thread creates another one, in the slot `object`, which begins at `pc`.
     Start = 4,
@@ -218,32 +219,31 @@ pub enum Record {
     Frame = 6,
     /// The thread raises a Rust panic.
     Panic = 7,
-    /// The thread uses an object in a way that it does not permit: a [`Misuse`] in `value`.
+    /// The thread misuses an object or memory: `value` is a [`Misuse`].
     Misuse = 8,
-    /// The value that an atomic operation has read, `object`, and the value after it, `other`: the
-    /// lower 64 bits of both. `value` is 1 if it has written, and 0 if it has only read.
+    /// The values before (`object`) and after (`other`) an atomic operation, the lower 64 bits of
+    /// both. `value` is 1 if the operation has written, and 0 if it has only read.
     Values = 9,
-    /// The upper 64 bits of both, for an atomic of 16 bytes.
+    /// The upper 64 bits of the two values, for an atomic variable of 16 bytes.
     UpperValues = 10,
     /// The deadline of the operation that the thread announces next: `object`, in nanoseconds of
     /// virtual time.
     Deadline = 11,
     /// The thread spins: its last `value` operations are one round of a loop that changes nothing.
     Spin = 12,
-    /// Whether the descriptors for which the thread waits are ready: `value` is 1 if they are. A
-    /// wait begins with descriptors that are not.
+    /// The descriptors for which the thread waits have become ready (`value` is 1) or are no longer
+    /// ready (0). At the beginning of a wait they are not ready.
     Ready = 13,
 }
 
-/// The memory orders of an atomic operation as one number: that of a success, and that of a failed
-/// compare-and-exchange. Both are numbered as C11 does.
+/// The memory orders of an atomic operation as one number: the order of a success, and that of a
+/// failed compare-and-exchange. Both are numbered as in C11.
 pub fn orders(success: i32, failure: i32) -> u32 {
     (success as u32 & 0xff) | (failure as u32 & 0xff) << 8
 }
 
-/// The operands of an atomic operation as one number. Two executions in which a thread is about to
-/// perform the same operation with other operands differ, although they have not touched anything
-/// differently yet.
+/// A hash of the operands of an atomic operation. It distinguishes executions in which a thread is
+/// about to perform the same operation with other operands.
 pub fn digest(first: u128, second: u128) -> u64 {
     let halves = [first as u64, (first >> 64) as u64, second as u64, (second >> 64) as u64];
     halves.into_iter().fold(0, |mixed: u64, half| {
@@ -251,7 +251,7 @@ pub fn digest(first: u128, second: u128) -> u64 {
     })
 }
 
-/// Ways of misusing an object that the object's own rules do not cover.
+/// Misuses of objects and memory that the semantics of the objects do not detect.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
@@ -265,21 +265,21 @@ pub enum Misuse {
     DestroyAwaitedBarrier = 4,
     /// A mutex is used after it was destroyed.
     UseDestroyedMutex = 5,
-    /// Memory is used after it was freed. The event has the address as `object`, and the thread and
-    /// the place of the free as `what` and `other`.
+    /// Memory is used after it was freed. `object` is its address; `what` and `other` are the slot
+    /// of the thread that freed it and the return address of that call.
     UseAfterFree = 6,
     /// Memory is freed again; the event is as for [`Misuse::UseAfterFree`].
     DoubleFree = 7,
-    /// Something is freed that is not a block of memory; `object` is the address.
+    /// The freed address, `object`, is not that of an allocated block.
     BadFree = 8,
-    /// Two threads access plain memory, one of them writes, and nothing orders them. The event has
-    /// the address as `object`, the place of the second access as `pc`, and the thread and the
-    /// place of the first as `what` and `other`. Its `size` has bit 0 if the second access writes,
-    /// and bit 1 if the first does.
+    /// Two threads access plain memory, at least one of them writes, and no synchronisation orders
+    /// them. `object` is the address of the memory, `pc` the return address of the second access,
+    /// and `what` and `other` are the slot of the thread of the first access and its return
+    /// address. `size` has bit 0 if the second access writes, and bit 1 if the first does.
     Race = 9,
 }
 
-/// The kinds of objects that exist in the memory of the program.
+/// The kinds of objects in the memory of the program.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectKind {
@@ -303,9 +303,9 @@ pub enum ObjectKind {
 
 /// The operations of threads. Each is one scheduling point.
 ///
-/// An operation with a time limit has a deadline ([`Record::Deadline`]). It is performed as soon as
-/// that is possible without waiting, by alternative 0. Otherwise it can time out, by alternative 1,
-/// when [`may_expire`] permits it.
+/// An operation with a time limit has a deadline ([`Record::Deadline`]). If it can be performed
+/// without waiting, it is performed with alternative 0. Otherwise it can time out with alternative
+/// 1 when [`may_expire`] permits it.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -351,7 +351,7 @@ pub enum Op {
     Wait = 30,
     /// Continues after a wait and locks the mutex `other`.
     Wake = 31,
-    /// The same, or times out.
+    /// Continues after a wait and locks the mutex `other`, or times out.
     TimedWake = 32,
     /// Wakes one waiting thread: one alternative for each.
     NotifyOne = 33,
@@ -375,12 +375,12 @@ pub enum Op {
     EnterOnce = 60,
     /// Leaves a one-time initialisation.
     LeaveOnce = 61,
-    /// Starts to wait on the futex word `object` if it has the expected value. Learns whether it
-    /// had.
+    /// Starts to wait on the futex word `object` if it has the expected value. Its result says
+    /// whether it had.
     FutexWait = 70,
     /// Continues after a wait on a futex word.
     FutexWoken = 71,
-    /// The same, or times out.
+    /// Continues after a wait on a futex word, or times out.
     TimedFutexWoken = 72,
     /// Wakes one thread that waits on a futex word: one alternative for each.
     FutexWakeOne = 73,
@@ -396,33 +396,33 @@ pub enum Op {
     FetchAdd = 83,
     /// Subtracts from an atomic variable.
     FetchSub = 84,
-    /// Computes the bitwise conjunction with an atomic variable.
+    /// Bitwise and with an atomic variable.
     FetchAnd = 85,
-    /// Computes the bitwise disjunction with an atomic variable.
+    /// Bitwise or with an atomic variable.
     FetchOr = 86,
-    /// Computes the bitwise exclusive disjunction with an atomic variable.
+    /// Bitwise exclusive or with an atomic variable.
     FetchXor = 87,
-    /// Computes the negated conjunction with an atomic variable.
+    /// Bitwise nand with an atomic variable.
     FetchNand = 88,
     /// Replaces the value of an atomic variable if it is the expected one.
     CompareExchange = 89,
-    /// Continues after an operation that has changed an atomic variable. The code that follows such
-    /// an operation often uses what it has just claimed, by accesses that are not visible here:
-    /// other threads may run in between.
+    /// Continues after an operation that has changed an atomic variable. The code after such an
+    /// operation often uses the data that the operation has claimed, by invisible accesses, and
+    /// other threads must be able to run before it.
     AfterWrite = 90,
-    /// Begins a precompiled function that waits on a condition variable: it reads the word of the
+    /// Enters a precompiled function that waits on a condition variable: it reads the word of the
     /// condition variable, `other`, and unlocks the mutex whose word is `object`.
     EnterWait = 91,
-    /// Begins a precompiled function that changes the object whose word is `object`.
+    /// Enters a precompiled function that changes the object whose word is `object`.
     EnterWrite = 92,
-    /// Begins a precompiled function that uses objects which are not known.
+    /// Enters a precompiled function whose objects are not known.
     Enter = 93,
     /// Continues after the wait that [`Op::EnterWait`] began: precompiled code locks the mutex
     /// whose word is `object`.
     Relock = 94,
-    /// Operates on descriptors without waiting.
+    /// An operation on descriptors that does not wait.
     Io = 100,
-    /// Waits until descriptors are ready, and operates on them.
+    /// An operation on descriptors that waits until they are ready.
     IoWait = 101,
 }
 
@@ -454,7 +454,7 @@ pub enum Call {
     EpollWait = 11,
     /// `epoll_ctl`.
     EpollControl = 12,
-    /// Calls that make descriptors.
+    /// `pipe`, `socket` and others that make descriptors.
     Create = 13,
     /// `bind`.
     Bind = 14,
@@ -463,7 +463,7 @@ pub enum Call {
 }
 
 impl Op {
-    /// The kind of the object at the address `object`; `None` where that is a thread or nothing.
+    /// The kind of the object at the address `object`; `None` if that is a thread or not used.
     pub fn object_kind(self) -> Option<ObjectKind> {
         Some(match self {
             Op::Begin | Op::Finish | Op::Exit | Op::Join | Op::Created | Op::Yield | Op::Sleep => {
@@ -500,7 +500,7 @@ impl Op {
         match self {
             Op::Wait | Op::Wake | Op::TimedWake => Some(ObjectKind::Mutex),
             // A wait reads its word, which the program changes by atomic operations. The code after
-            // a wait often changes it: a lock does.
+            // a wait may change the word, as a lock does.
             Op::FutexWait | Op::FutexWoken | Op::TimedFutexWoken => Some(ObjectKind::Atomic),
             Op::EnterWait => Some(ObjectKind::Atomic),
             _ => None,
@@ -533,25 +533,26 @@ impl Op {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The process ended without the runtime noticing: by a signal, or by a system call of its own.
+    /// The process ended without the runtime: by a signal, or by a system call that is not
+    /// controlled.
     Died = 0,
-    /// The program ended its process: the status says how.
+    /// The program ended its process; the status is in [`Block::status`].
     Exited = 1,
     /// No thread can take a step.
     Deadlock = 2,
     /// A choice of the prefix cannot be taken: the thread or its alternative is not enabled. The
     /// detail is the number of the step.
     Diverged = 3,
-    /// The execution has reached the most steps.
+    /// The execution has reached the maximal number of steps.
     StepLimit = 4,
-    /// The program uses something that is not supported: see the text.
+    /// The program uses something that is not supported, which the text names.
     Unsupported = 5,
     /// An assertion failed: its expression, file and function are in the text, separated by zero
     /// bytes, and the detail is the line.
     Assertion = 6,
-    /// The runtime or the log is full: see the text.
+    /// A table of the runtime or the log is full; the text says which.
     Full = 7,
-    /// A rule of the runtime was broken: see the text.
+    /// An invariant of the runtime was violated, which the text names.
     Fault = 8,
 }
 
@@ -580,7 +581,10 @@ from_number!(
     UseDestroyedMutex UseAfterFree DoubleFree BadFree Race
 );
 from_number!(ObjectKind, u8, Mutex RwLock Condvar Semaphore Barrier Once Futex Atomic);
-from_number!(Outcome, u32, Died Exited Deadlock Diverged StepLimit Unsupported Assertion Full Fault);
+from_number!(
+    Outcome, u32,
+    Died Exited Deadlock Diverged StepLimit Unsupported Assertion Full Fault
+);
 from_number!(
     Op, u8,
     Begin Finish Exit Join Created Yield Sleep

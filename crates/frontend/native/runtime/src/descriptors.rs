@@ -1,13 +1,14 @@
-//! Descriptors that can make a thread wait, and when they are ready.
+//! Descriptors that can block a thread, and when they are ready.
 //!
 //! Pipes, sockets, eventfds and epoll instances are objects of the kernel. They are not modelled:
-//! the real system call is made, but only when it does not have to wait. A thread that would have
-//! to wait announces [`Op::IoWait`] with what it waits for, and can continue when `poll` says that
-//! it is ready. Only the program itself uses these descriptors, so readiness changes only by its
-//! own operations: after each of them, and for every new wait, it is asked again.
+//! the real system call is made, but only when it does not block. A thread that would block
+//! announces [`Op::IoWait`] and the descriptors for which it waits, and can continue when `poll`
+//! reports them as ready. Only the program itself uses these descriptors, so their readiness
+//! changes only by its own operations: the kernel is asked again after each of them, and for every
+//! new wait.
 //!
 //! All operations on descriptors count as accesses to one location. So they have the same order in
-//! all executions with the same happens-before graph, and what is ready follows from it.
+//! all executions with the same happens-before graph, and readiness follows from that order.
 
 use core::ffi::c_int;
 
@@ -31,22 +32,22 @@ pub const WRITABLE: i16 = 4;
 /// A set of descriptors, `fd_set`.
 pub type Set = [u64; 16];
 
-/// What a thread waits for.
+/// The descriptors for which a thread waits.
 #[derive(Clone, Copy)]
 pub enum Wait {
-    /// It does not wait for descriptors.
+    /// None.
     Nothing,
     /// One descriptor.
     One { fd: c_int, events: i16 },
-    /// One of those in an array of the program, which lives as long as the call.
+    /// Any of those in an array of the program, which lives as long as the call.
     Several { first: *mut PollFd, count: usize },
-    /// One of those in sets of the program: for reading, for writing, exceptions.
+    /// Any of those in sets of the program: for reading, for writing, exceptions.
     Sets { count: c_int, sets: [*mut Set; 3] },
-    /// Any operation on a descriptor after this many.
+    /// Any operation on a descriptor, once there have been more than `since`.
     Change { since: u64 },
 }
 
-/// Whether what a thread waits for is there.
+/// Whether a wait can end. `operations` is the number of operations on descriptors so far.
 fn is_ready(wait: Wait, operations: u64) -> bool {
     match wait {
         Wait::Nothing => true,
@@ -55,19 +56,27 @@ fn is_ready(wait: Wait, operations: u64) -> bool {
             poll(&raw mut one, 1) != 0
         }
         Wait::Several { first, count } => poll(first, count) != 0,
-        Wait::Sets { count, sets } => select(count, sets, false) != 0,
+        Wait::Sets { count, sets } => select(count, sets, Results::Discard) != 0,
         Wait::Change { since } => operations > since,
     }
 }
 
-/// Asks the kernel which descriptors are ready. Returns their number, or a negated error.
+/// Asks the kernel which descriptors are ready, without waiting. Returns their number, or a negated
+/// error.
 pub fn poll(first: *mut PollFd, count: usize) -> isize {
-    // SAFETY: the array is valid while the thread is in its call; there is no waiting.
+    // SAFETY: the array is valid while the thread is in its call.
     unsafe { sys::call(sys::POLL, [first as usize, count, 0, 0, 0, 0]) }
 }
 
-/// The same for sets. They are changed only if `keep` is set.
-pub fn select(count: c_int, sets: [*mut Set; 3], keep: bool) -> isize {
+/// Whether [`select`] changes the sets of the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    Discard,
+    Store,
+}
+
+/// Like [`poll`], for sets of descriptors.
+pub fn select(count: c_int, sets: [*mut Set; 3], results: Results) -> isize {
     let words = (count.clamp(0, 1024) as usize).div_ceil(64);
     let mut copies = [[0_u64; 16]; 3];
     for (copy, set) in copies.iter_mut().zip(sets) {
@@ -78,13 +87,13 @@ pub fn select(count: c_int, sets: [*mut Set; 3], keep: bool) -> isize {
         true => 0,
         false => copies[at].as_mut_ptr() as usize,
     });
-    let now = [0_i64; 2];
+    let zero_timeout = [0_i64; 2];
     let [reads, writes, exceptions] = pointers;
-    let time = now.as_ptr() as usize;
+    let time = zero_timeout.as_ptr() as usize;
     // SAFETY: the sets and the time are valid.
     let ready =
         unsafe { sys::call(sys::PSELECT6, [count as usize, reads, writes, exceptions, time, 0]) };
-    if keep && ready >= 0 {
+    if results == Results::Store && ready >= 0 {
         for (copy, set) in copies.iter().zip(sets).filter(|(_, set)| !set.is_null()) {
             // SAFETY: as above.
             (0..words).for_each(|at| unsafe { (*set)[at] = copy[at] });
@@ -107,7 +116,7 @@ fn refresh_all() {
     for slot in 0..runtime().threads.len() {
         let thread = &mut runtime().threads[slot];
         let waits = thread.stage == Stage::Waiting && thread.next.op == Op::IoWait;
-        // Counted from 1, so that a new wait is always checked.
+        // `asked` is one higher, because 0 stands for a new wait.
         if !waits || thread.asked == operations + 1 {
             continue;
         }
@@ -120,10 +129,10 @@ fn refresh_all() {
     }
 }
 
-/// What a descriptor is, as far as it matters here.
+/// The kinds of descriptors that are treated differently.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
-    /// A file, a directory, a device, or no descriptor at all: it never waits for another thread.
+pub enum DescriptorKind {
+    /// A file, a directory, a device, or an invalid descriptor: never waits for another thread.
     Plain,
     /// A pipe, an eventfd or an epoll instance.
     Pipe,
@@ -131,7 +140,7 @@ pub enum Sort {
     Socket,
 }
 
-/// The beginning of `struct stat`, and the rest.
+/// `struct stat`.
 #[repr(C)]
 struct Status {
     device: u64,
@@ -154,14 +163,14 @@ const FIFO: u32 = 0o010_000;
 const SOCKET: u32 = 0o140_000;
 const ANONYMOUS: u32 = 0;
 
-/// What a descriptor is. Ends the execution if it leads to another process.
-pub fn sort(fd: c_int) -> Sort {
-    let Some(status) = status(fd) else { return Sort::Plain };
-    let sort = match status.mode & TYPE {
-        FIFO => Sort::Pipe,
-        SOCKET => Sort::Socket,
-        ANONYMOUS => return Sort::Pipe,
-        _ => return Sort::Plain,
+/// The kind of a descriptor. Ends the execution if the descriptor may lead to another process.
+pub fn kind_of(fd: c_int) -> DescriptorKind {
+    let Some(status) = status(fd) else { return DescriptorKind::Plain };
+    let kind = match status.mode & TYPE {
+        FIFO => DescriptorKind::Pipe,
+        SOCKET => DescriptorKind::Socket,
+        ANONYMOUS => return DescriptorKind::Pipe,
+        _ => return DescriptorKind::Plain,
     };
     let inherited = &raw const INHERITED;
     // SAFETY: written before the program begins.
@@ -170,21 +179,21 @@ pub fn sort(fd: c_int) -> Sort {
             "a pipe or a socket that existed before `main` and may lead to another process",
         );
     }
-    sort
+    kind
 }
 
-/// The most inherited descriptors that are recognised.
-const MOST: usize = 64;
+/// The maximal number of inherited descriptors that are recognised.
+const MAX_INHERITED: usize = 64;
 
 /// The inodes of pipes and sockets that existed before the first execution.
-static mut INHERITED: [u64; MOST] = [0; MOST];
+static mut INHERITED: [u64; MAX_INHERITED] = [0; MAX_INHERITED];
 
-/// Remembers the pipes and sockets that exist now. Called before the first execution.
+/// Records the pipes and sockets that exist now. Called before the first execution.
 pub fn note_inherited() {
     const HIGHEST: c_int = 256;
     let found = (0..HIGHEST).filter_map(status);
-    let waits = found.filter(|status| matches!(status.mode & TYPE, FIFO | SOCKET));
-    for (at, status) in waits.take(MOST).enumerate() {
+    let can_block = found.filter(|status| matches!(status.mode & TYPE, FIFO | SOCKET));
+    for (at, status) in can_block.take(MAX_INHERITED).enumerate() {
         // SAFETY: there is only one thread.
         unsafe { INHERITED[at] = status.inode };
     }
@@ -206,7 +215,8 @@ pub fn is_nonblocking(fd: c_int) -> bool {
     flags < 0 || flags & NONBLOCKING != 0
 }
 
-/// Calls `operation` while the descriptor does not wait. No other thread runs at that time.
+/// Calls `operation` with the descriptor in nonblocking mode. No other thread runs in between, so
+/// none can observe the changed flag.
 pub fn without_waiting(fd: c_int, operation: impl FnOnce() -> isize) -> isize {
     let flags = flags(fd) as usize;
     let set = |flags: usize| {
@@ -220,7 +230,7 @@ pub fn without_waiting(fd: c_int, operation: impl FnOnce() -> isize) -> isize {
 }
 
 impl Next {
-    /// A wait for descriptors.
+    /// Sets the descriptors for which the operation waits.
     pub fn waiting(self, wait: Wait) -> Next {
         Next { wait, ..self }
     }

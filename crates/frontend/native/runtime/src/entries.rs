@@ -1,47 +1,47 @@
-//! The beginnings of precompiled functions as scheduling points.
+//! Scheduling points at the entries of precompiled functions.
 //!
-//! The standard library of Rust is precompiled, so its atomic operations are not visible, except
-//! for generic and inlined ones, which are compiled with the program. Precompiled code runs
-//! undisturbed up to its next futex call. Without more, it would also be glued to the operation
-//! *before* it: a thread that reads a flag and calls `Condvar::wait` would have read the word of
-//! the condition variable in the same step as the flag, and no notification could come in between.
-//! So the functions of the standard library that begin with an invisible operation get a scheduling
-//! point at their beginning.
+//! Rust's standard library is precompiled, so its atomic operations are not visible, except for
+//! generic and inlined ones, which are compiled with the program. Precompiled code runs without
+//! interruption up to its next futex call. Without further scheduling points, it would also run in
+//! the same step as the operation *before* it: a thread that reads a flag and calls `Condvar::wait`
+//! would read the word of the condition variable in the same step as the flag, and no notification
+//! could come in between. So the functions of the standard library that begin with an invisible
+//! operation get a scheduling point at their entry.
 //!
 //! # Which functions, and why that is enough
 //!
 //! Let a thread perform the visible operation *v*, then the invisible ones *i1 i2 …*, then the
-//! visible one *w*. There is a point before *v* and one before *w*. What is lost without others is
-//! that another thread comes between *v* and *i1*, or between two invisible operations.
+//! visible one *w*. There are scheduling points before *v* and before *w*. Without others, no other
+//! thread can run between *v* and *i1*, or between two invisible operations.
 //!
-//! - **Between *v* and *i1***: if *v* is of the same function of the standard library as *i1*, the
-//!   function is one operation of a linearizable object (a lock, a `Once`), and takes effect at one
-//!   of the two; what another thread does between them it can also do before *v*. If *v* commutes
-//!   with everything that others can do from then on (a thread begins, is woken, has joined
-//!   another), the same holds. Otherwise *i1* is the first operation of a function that is
-//!   precompiled as a whole, and the point at its beginning is between the two. The controller
-//!   knows these functions by their names: `Condvar::wait`, `notify_one`, `notify_all`,
-//!   `Barrier::wait`, `thread::park` and their variants. `Once::call` is among them for the sake of
-//!   reductions, which have to know that it writes.
-//! - **Between *i1* and *i2***: `Condvar::wait` reads its word and unlocks the mutex. Both together
-//!   are what its documentation calls atomic: no notification is lost that comes after the unlock.
-//!   After its wait it locks the mutex; that is a step of its own ([`Op::Relock`]), because it must
-//!   not be glued to the end of the wait, whose effect others may see (a timeout). The other
-//!   functions perform one operation before their next futex call (`park` takes its token,
-//!   `notify` counts), or take a mutex and release it (`Barrier::wait`).
+//! - **Between *v* and *i1***: if *v* and *i1* belong to the same function of the standard library,
+//!   the function is one operation of a linearizable object (a lock, a `Once`), and takes effect at
+//!   one of the two. Whatever another thread does between them, it can also do before *v*. The same
+//!   holds if *v* commutes with everything that other threads can do from then on (a thread begins,
+//!   is woken, or has joined another). Otherwise *i1* is the first operation of a function that is
+//!   precompiled as a whole, and the point at its entry is between the two. The controller finds
+//!   these functions by their names: `Condvar::wait`, `notify_one`, `notify_all`, `Barrier::wait`,
+//!   `thread::park` and their variants. `Once::call` is one of them only for reductions, which have
+//!   to know that it writes.
+//! - **Between *i1* and *i2***: `Condvar::wait` reads its word and unlocks the mutex. Its
+//!   documentation calls both together atomic: no notification after the unlock is lost. After the
+//!   wait it locks the mutex. That is a separate step ([`Op::Relock`]), because other threads may
+//!   observe the end of the wait (a timeout) before the mutex is locked. The other functions
+//!   perform one operation before their next futex call (`park` takes its token, `notify` counts),
+//!   or lock a mutex and unlock it (`Barrier::wait`).
 //!
-//! Not covered is what a precompiled function does after it has called the program back: `Once`
-//! marks itself as complete in the step in which the closure performs its last operation. Neither
-//! are functions without a symbol, nor state that the standard library has for the whole process:
-//! the environment, the panic hook, the lock of the standard output.
+//! Not covered: operations of a precompiled function after it has called back into the program
+//! (`Once` marks itself as complete in the step in which the closure performs its last operation);
+//! functions without a symbol; and state that the standard library keeps for the whole process (the
+//! environment, the panic hook, the lock of the standard output).
 //!
 //! # How
 //!
-//! The first instructions of the function are replaced by a jump. Its target performs the point,
-//! then the replaced instructions, and jumps back to those that follow. Only instructions that mean
-//! the same at another address are moved ([`movable`]); a function that begins otherwise is left as
-//! it is, and the controller reports it. This happens in the fork server, before there are other
-//! threads.
+//! The first instructions of the function are replaced by a jump. Its target reaches the scheduling
+//! point, executes the replaced instructions, and jumps back to the next one. Only instructions
+//! that mean the same at another address are moved ([`movable`]); a function that begins with
+//! others is not changed, and the controller reports it. This happens in the fork server, before
+//! there are other threads.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -53,15 +53,15 @@ use crate::threads::me;
 /// The length of the jump.
 const JUMP: usize = 5;
 
-/// The code for one function: to the point, the moved instructions, and back.
-const ROOM: usize = 64;
+/// The size of the code for one function: the jump to the stub, the moved instructions, and the
+/// jump back.
+const DETOUR: usize = 64;
 
 const PAGE: usize = 4096;
 const READ_EXECUTE: usize = 5;
 const READ_WRITE: usize = 3;
 
-/// Makes the functions that the controller asks for begin with scheduling points, as far as
-/// possible.
+/// Inserts a scheduling point at the entry of each requested function, where that is possible.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub unsafe fn patch(base: usize) {
         return;
     }
     // SAFETY: as for this function.
-    let Some(code) = (unsafe { room_near(base) }) else { return };
+    let Some(code) = (unsafe { page_near(base) }) else { return };
     for (nth, entry) in block.entries[..count].iter().enumerate() {
         let function = base + entry.address as usize;
         let stub = match entry.op {
@@ -82,49 +82,50 @@ pub unsafe fn patch(base: usize) {
             op if op == Op::EnterWrite as u32 => enter_write as *const () as usize,
             _ => enter as *const () as usize,
         };
-        // SAFETY: the room is for this entry alone; the rest as for this function.
-        if unsafe { divert((function, entry.size as usize), code + nth * ROOM, stub) } {
+        // SAFETY: this part of the page is for this entry alone; the rest as for this function.
+        if unsafe { divert((function, entry.size as usize), code + nth * DETOUR, stub) } {
             block.entered.fetch_or(1 << nth, Relaxed);
         }
     }
-    // SAFETY: the room was mapped for this.
+    // SAFETY: the page was mapped for this.
     unsafe { sys::call(sys::MPROTECT, [code, PAGE, READ_EXECUTE, 0, 0, 0]) };
 }
 
-/// A new page within the reach of a jump from the executable.
+/// Maps a new page within the range of a relative jump from the executable.
 ///
 /// # Safety
 ///
 /// The executable is loaded at `base`.
-unsafe fn room_near(base: usize) -> Option<usize> {
-    const { assert!(MAX_ENTRIES * ROOM <= PAGE) };
+unsafe fn page_near(base: usize) -> Option<usize> {
+    const { assert!(MAX_ENTRIES * DETOUR <= PAGE) };
     const PRIVATE_ANONYMOUS_FIXED: usize = 0x02 | 0x20 | 0x10_0000;
-    // An executable that is not position-independent has base 0, and lies at 4 MiB.
+    // An executable that is not position-independent has base 0 and is loaded at 4 MiB.
     let around = if base == 0 { 0x40_0000 } else { base };
     (1..64).find_map(|mebibytes| {
         let at = around.checked_sub(mebibytes << 20)?.max(0x1_0000);
         let none = usize::MAX;
         let arguments = [at, PAGE, READ_WRITE, PRIVATE_ANONYMOUS_FIXED, none, 0];
-        // SAFETY: the kernel does not replace what is mapped there.
+        // SAFETY: the kernel refuses to replace an existing mapping.
         (unsafe { sys::call(sys::MMAP, arguments) } == at as isize).then_some(at)
     })
 }
 
-/// Lets a function begin with the code at `stub`. Returns whether that was possible.
+/// Inserts a call of `stub` at the entry of a function, with code at `detour`. Returns whether that
+/// was possible.
 ///
 /// # Safety
 ///
-/// As for [`patch`]; the bytes at `room` can be written.
-unsafe fn divert((function, size): (usize, usize), room: usize, stub: usize) -> bool {
+/// As for [`patch`]; the [`DETOUR`] bytes at `detour` can be written.
+unsafe fn divert((function, size): (usize, usize), detour: usize, stub: usize) -> bool {
     // SAFETY: the function has this size.
     let code = unsafe { core::slice::from_raw_parts(function as *const u8, size) };
     let Some(moved) = moved(code).filter(|&moved| !jumps_into(code, moved)) else { return false };
-    let mut writer = Writer { at: room };
-    // SAFETY: what is written is shorter than the room; the pages of the function can be written
-    // between the two calls, in which the only thread is here.
+    let mut writer = Writer { at: detour };
+    // SAFETY: less than `DETOUR` bytes are written there. The pages of the function are writable
+    // between the two calls of `mprotect`, and no other thread executes them.
     unsafe {
         // mov r11, the moved instructions; jmp [stub]
-        let body = room + 10 + 14;
+        let body = detour + 10 + 14;
         writer.bytes(&[0x49, 0xbb]);
         writer.bytes(&body.to_le_bytes());
         writer.bytes(&[0xff, 0x25, 0, 0, 0, 0]);
@@ -138,7 +139,7 @@ unsafe fn divert((function, size): (usize, usize), room: usize, stub: usize) -> 
         if sys::call(sys::MPROTECT, [first, len, READ_WRITE, 0, 0, 0]) != 0 {
             return false;
         }
-        let distance = (room as isize - (function + JUMP) as isize) as i32;
+        let distance = (detour as isize - (function + JUMP) as isize) as i32;
         let mut jump = Writer { at: function };
         jump.bytes(&[0xe9]);
         jump.bytes(&distance.to_le_bytes());
@@ -154,7 +155,7 @@ struct Writer {
 impl Writer {
     /// # Safety
     ///
-    /// There is room.
+    /// `bytes.len()` bytes at `self.at` can be written.
     unsafe fn bytes(&mut self, bytes: &[u8]) {
         // SAFETY: as for this function.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at as *mut u8, bytes.len()) };
@@ -162,7 +163,7 @@ impl Writer {
     }
 }
 
-/// The length of the first instructions that make room for a jump, if all of them can be moved.
+/// The length of the first instructions that a jump replaces, if all of them can be moved.
 fn moved(code: &[u8]) -> Option<usize> {
     let mut len = 0;
     while len < JUMP {
@@ -171,8 +172,8 @@ fn moved(code: &[u8]) -> Option<usize> {
     Some(len)
 }
 
-/// Whether code may jump to one of its first `len` bytes other than the first: each byte is taken
-/// for the beginning of a jump.
+/// Whether code may jump to one of its first `len` bytes other than the first. To be on the safe
+/// side, every byte is taken for the beginning of a jump.
 fn jumps_into(code: &[u8], len: usize) -> bool {
     let is_inside = |next: usize, distance: isize| {
         (1..len as isize).contains(&(next as isize).wrapping_add(distance))
@@ -187,11 +188,11 @@ fn jumps_into(code: &[u8], len: usize) -> bool {
     })
 }
 
-/// The length of the first instruction, if it is known to mean the same at another address. These
-/// are the instructions with which compilers begin functions.
+/// The length of the first instruction, if it is known to mean the same at another address. Only
+/// instructions with which compilers begin functions are known.
 fn movable(code: &[u8]) -> Option<usize> {
-    /// The length of the operand after `modrm`, which is its first byte; nothing that is relative
-    /// to the instruction, and no index.
+    /// The length of the operand that begins with the ModRM byte; `None` if it is relative to the
+    /// instruction or has an index.
     fn operand(code: &[u8]) -> Option<usize> {
         let modrm = *code.first()?;
         match (modrm >> 6, modrm & 7) {
@@ -215,14 +216,14 @@ fn movable(code: &[u8]) -> Option<usize> {
             [0x81, ..] => 5 + operand(&rest[1..])?,
             // mov of a constant
             [0xb8..=0xbf, ..] if prefixes == 0 => 5,
-            // inc and dec, by which counters are changed
+            // inc and dec of a counter
             [0xff, modrm, ..] if modrm >> 3 & 7 <= 1 => 1 + operand(&rest[1..])?,
             _ => return None,
         },
     )
 }
 
-/// Defines the target of the jumps: keeps the arguments of the function, calls `body` with the
+/// Defines a target of jumps, which saves the arguments of the function, calls `body` with the
 /// return address and the first two arguments, and continues at the address in `r11`.
 macro_rules! stub {
     ($name:ident, $body:ident) => {
@@ -271,7 +272,7 @@ stub!(enter, at_any);
 /// The size of the words of condition variables and mutexes.
 const WORD: u8 = 4;
 
-/// Whether the beginning of a function is a point now.
+/// Whether entries are scheduling points now.
 fn is_point() -> bool {
     active() && runtime().concurrent
 }
@@ -296,8 +297,8 @@ extern "C" fn at_any(pc: usize, _: usize, _: usize) {
     }
 }
 
-/// A wait on a futex word has ended. If precompiled code waits on a condition variable, it locks
-/// the mutex next.
+/// Called when a futex wait has ended. If precompiled code waited on a condition variable,
+/// it locks the mutex next, which is a scheduling point.
 pub fn after_wait(word: u64, pc: usize) {
     let thread = &mut runtime().threads[me()];
     let (condvar, mutex) = thread.waits_on;

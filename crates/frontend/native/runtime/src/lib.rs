@@ -1,43 +1,43 @@
 //! The library that is loaded into an executable under test (`LD_PRELOAD`).
 //!
-//! It replaces the functions by which threads synchronise. Only one thread runs at a time: the one
-//! that holds the *baton*. At every replaced function, before its effect, the running thread
-//! announces its operation and the scheduler chooses which thread continues ([`schedule`]).
+//! It replaces the functions with which threads synchronise. Only one thread runs at a time: the
+//! one that holds the *baton*. When the running thread calls a replaced function, it announces its
+//! operation, and the scheduler chooses which thread continues ([`schedule`]), before the function
+//! has any effect.
 //!
 //! ```text
-//! hooks/*     the replaced functions: what the program calls
+//! hooks/*     the functions that the program calls instead of the C library's
 //! schedule    announces operations, chooses, hands over the baton, writes the log
 //! objects     the states of all synchronisation objects, by address
-//! descriptors which can make a thread wait, and when they are ready
-//! entries     the beginnings of precompiled functions as scheduling points
+//! descriptors descriptors that can block a thread, and when they are ready
+//! entries     scheduling points at the entries of precompiled functions
 //! trap        system calls that the program makes without libc
-//! threads     creation, the baton, the end of a thread
+//! threads     creation of threads, the baton, ends of threads
 //! race        data races on plain memory
-//! spins       which threads wait by looping
+//! spins       threads that wait in a loop
 //! heap        the memory that the program allocates
-//! server      the start of the process, the fork server, the end of the process
-//! sys, real   raw system calls; the functions that were replaced
+//! server      the start of the process, the fork server, fatal signals
+//! sys, real   raw system calls; the functions of the C library that were replaced
 //! ```
 //!
 //! # Rules
 //!
 //! 1. Objects are modelled, not wrapped: a mutex of the program is an entry of a table, and the
 //!    real `pthread_mutex_lock` is never called. The table uses the same source as the rest of
-//!    Preempt ([`object`]), so an object means the same here and in the controller.
-//! 2. Only the thread with the baton runs, so only it touches the state of this library: no locks
-//!    are needed, and there are none.
+//!    Preempt ([`object`]), so an object has the same meaning here and in the controller.
+//! 2. Only the thread with the baton runs, so only it accesses the state of this library. There are
+//!    no locks.
 //! 3. Nothing here allocates, and nothing calls a function that may be replaced: system calls are
 //!    made directly, and the tables have fixed sizes.
 //! 4. Threads unwind through the hooks (`pthread_exit`, C++ exceptions), so hooks are `C-unwind`
 //!    and have no values with destructors.
-//! 5. A thread never ends for the kernel: it is parked after its last operation, and the end of the
-//!    process ends it. Otherwise the C library would dismantle it while the next thread runs, and
-//!    the addresses of later allocations would depend on which thread is faster.
+//! 5. A kernel thread never ends by itself: it is parked after its last operation until the process
+//!    ends. Otherwise the C library would clean it up while the next thread runs, and the addresses
+//!    of later allocations would depend on which thread is faster.
 //!
-//! The build script of `preempt-native` compiles this crate by calling `rustc`, without cargo: the
-//! result is embedded into the controller, so that there is no file to install. For that reason the
-//! crate has no dependencies, and includes the files that it shares with other crates by their
-//! paths.
+//! The build script of `preempt-native` compiles this crate by calling `rustc`, without cargo, and
+//! embeds the result into the controller, so that there is no file to install. For that reason the
+//! crate has no dependencies, and includes the files that it shares with other crates by path.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 compile_error!("the runtime is written for Linux on x86-64 with glibc");
@@ -68,7 +68,7 @@ mod footprint {
     }
 }
 
-/// Which threads only wait by looping: the same source as in `preempt-replay`.
+/// Detection of threads that wait in a loop: the same source as in `preempt-replay`.
 #[path = "../../../replay/src/spin.rs"]
 #[allow(dead_code, reason = "closures use the rest")]
 mod spin;

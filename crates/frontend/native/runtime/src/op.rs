@@ -1,8 +1,8 @@
-//! The past of a thread in the form in which [`crate::spin`] examines it.
+//! The operations and outcomes of a thread in the form that [`crate::spin`] expects.
 
 use crate::site::SiteId;
 
-/// The number of no object.
+/// Stands for the index of an object that an operation does not have.
 pub const NO_OBJECT: u32 = u32::MAX;
 
 /// An operation that a thread has performed.
@@ -12,11 +12,10 @@ pub struct Op {
     pub kind: u8,
     /// The index of its object in the table of objects, or [`NO_OBJECT`].
     pub object: u32,
-    /// The same for a second object.
+    /// The index of a second object, or [`NO_OBJECT`].
     pub other: u32,
-    /// Where it is called.
     pub site: SiteId,
-    /// Where it is called, if it is a yield.
+    /// The same as `site` if it is a yield.
     pub yielded: Option<SiteId>,
 }
 
@@ -50,7 +49,7 @@ pub struct Outcome {
     pub alternative: u32,
     /// Whether it, or the code after it, may have changed something.
     pub progress: bool,
-    /// What the thread learned.
+    /// The result of the operation, or the value that it found.
     pub value: u64,
     pub versions: [Versions; 2],
 }

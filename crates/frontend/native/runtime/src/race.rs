@@ -1,43 +1,45 @@
-//! Data races on plain memory, in programs that were built such that plain accesses are visible.
+//! Data races on plain memory, in programs that were built so that plain accesses are visible.
 //!
 //! **Paper** FastTrack (Flanagan and Freund, PLDI 2009), with vector clocks for all objects.
 //!
 //! **Guarantees** A reported pair of accesses is not ordered by the synchronisation of this
-//! execution: neither by an operation that is visible, nor by one that precompiled code may have
-//! performed. Races can be missed: accesses of precompiled code are not seen, a cell keeps a few
-//! accesses only (below), and where precompiled code may have synchronised, everything before is
-//! taken for ordered. The report counts these places.
+//! execution: neither by a visible operation, nor by one that precompiled code may have performed.
+//! Races can be missed: accesses of precompiled code are not visible, a cell keeps only a few
+//! accesses (see below), and where precompiled code may have synchronised, everything before is
+//! taken to be ordered. The report counts how often that happens.
 //!
-//! **Map** *C_t* is [`clock`], *L_m* the clock of an [`ObjectClock`], an epoch *c@t* an
-//! [`Access`].
+//! **Map** *C_t* is [`ThreadClocks::now`], *L_m* the clock of an [`ObjectClock`], an epoch *c@t* an
+//! [`AccessRecord`].
 //!
 //! **Deviations**
-//! 1. A cell covers 8 bytes, and has [`KEPT`] writes and reads with the bytes that they touch. An
-//!    access takes the place of one to the same bytes by the same thread, of one that happens
-//!    before it, or of the first. What is forgotten can only be missed.
+//! 1. A cell covers 8 bytes, and has [`KEPT`] writes and reads with the bytes that they access. A
+//!    new access replaces one to the same bytes by the same thread, one that happens before it, or
+//!    the first. Replaced accesses can lead to missed races, never to false ones.
 //! 2. Atomic operations synchronise by their memory orders (C11, without consume). A release
-//!    sequence is continued by read-modify-write operations only. Fences keep what was read by
-//!    relaxed operations, and what was done before a release.
+//!    sequence is continued by read-modify-write operations only. For fences, each thread has a
+//!    clock of what its relaxed operations have read, and one of its last release fence.
 //! 3. *Value mismatch*: every atomic operation compares the value that it finds with the one that
 //!    the last visible operation left. A difference means that code without instrumentation has
 //!    written in between (the slow path of a lock, `Once::call`, the end of a scoped thread), and
-//!    may have published anything: the thread is ordered after everything that has happened
-//!    ([`join_all`]). So it is by its first operation on an object, by `thread::park`, and by the
-//!    end of a futex wait, after which precompiled code may take a lock.
+//!    may have published anything. So the thread is ordered after everything that has happened
+//!    ([`join_all`]). The same applies to the first operation on an object, to `thread::park`, and
+//!    to the end of a futex wait, after which precompiled code may take a lock.
 //! 4. Plain accesses are compared with plain accesses only.
 //!
 //! **Cost** A vector of [`MAX_THREADS`] numbers for each operation that synchronises; 64 bytes for
 //! every 8 bytes that are accessed after the first thread was created.
 //!
-//! Compilers may read memory ahead of a condition if they do not know that races matter. gcc knows
-//! when it instruments. rustc does not, so its flags for plain accesses switch optimisation off.
+//! A compiler that does not know of the instrumentation may move a read before the condition that
+//! guards it. gcc knows when it instruments. rustc does not, so its flags for plain accesses
+//! disable optimisation.
 
 use core::ptr::addr_of_mut;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::block::{MAX_THREADS, Op};
+use crate::footprint::Access;
 use crate::objects::CAPACITY;
-use crate::schedule::{active, block, full, log_race, runtime};
+use crate::schedule::{RacingAccess, Values, active, block, full, log_race, runtime};
 use crate::spins::Step;
 use crate::sys;
 use crate::threads::me;
@@ -47,11 +49,12 @@ type Clock = [u32; MAX_THREADS];
 /// The clocks of a thread.
 #[derive(Clone, Copy)]
 struct ThreadClocks {
-    /// What happens before its next operation. Its own entry is never 0 once there are threads.
+    /// What happens before the thread's next operation. Its own entry is never 0 once there are
+    /// several threads.
     now: Clock,
-    /// What an acquire fence will join: the clocks of what relaxed operations have read.
+    /// The clocks that relaxed operations have read; the next acquire fence joins them.
     read: Clock,
-    /// What the last release fence has published.
+    /// The value of `now` at the last release fence.
     fenced: Clock,
 }
 
@@ -60,58 +63,60 @@ const ZERO: Clock = [0; MAX_THREADS];
 static mut THREADS: [ThreadClocks; MAX_THREADS] =
     [ThreadClocks { now: ZERO, read: ZERO, fenced: ZERO }; MAX_THREADS];
 
-/// What was published at an object.
+/// The clock that releases at an object have published.
 #[derive(Clone, Copy)]
 struct ObjectClock {
     clock: Clock,
-    /// The value that the last visible operation on an atomic variable left, and its size; a size
-    /// of 0 if there was none.
+    /// For an atomic variable, the value after the last visible operation.
     left: u128,
+    /// The size of that operation in bytes; 0 if there was none.
     size: u8,
 }
 
 /// One access to a cell. A clock of 0 means that there was none.
 #[derive(Clone, Copy)]
-struct Access {
+struct AccessRecord {
     pc: u64,
     clock: u32,
     thread: u8,
-    /// The bytes of the cell that it touches, a bit for each.
+    /// The bytes of the cell that were accessed, a bit for each.
     bytes: u8,
 }
 
-/// The accesses of each kind that a cell has room for.
+/// The number of reads and the number of writes that a cell keeps.
 const KEPT: usize = 2;
 
-/// Eight bytes of the program's memory.
+/// The last accesses to eight bytes of the program's memory.
 #[derive(Clone, Copy)]
 struct Cell {
-    writes: [Access; KEPT],
-    reads: [Access; KEPT],
+    writes: [AccessRecord; KEPT],
+    reads: [AccessRecord; KEPT],
 }
 
 const PAGE: usize = 4096;
 const CELLS: usize = PAGE / 8;
 
-/// The pages of the program that were accessed: a table with open addressing. The cells of a page
-/// lie together, so that the number of pages of cells that an execution touches is small.
+/// The maximal number of pages whose accesses are recorded.
 const PAGES: usize = 1 << 14;
 
+/// The numbers of the pages that were accessed: a table with open addressing. The cells of a page
+/// are contiguous, so that an execution touches few pages of cells.
 static mut PAGE_OF: [usize; PAGES] = [0; PAGES];
 
-/// The clocks of all objects, by their indices, then the cells of all pages: mapped where they are
-/// needed, and zero at the beginning of every execution.
+/// The clocks of all objects, by index. Zero at the beginning of every execution.
 static mut OBJECTS: *mut ObjectClock = core::ptr::null_mut();
+
+/// The cells of all pages, by index in [`PAGE_OF`]. Zero at the beginning of every execution.
 static mut CELLS_OF: *mut [Cell; CELLS] = core::ptr::null_mut();
 
-/// Whether a race of this execution was reported. One is enough: it fails.
+/// Whether a race of this execution was reported. The first one fails the execution.
 static mut REPORTED: bool = false;
 
-/// The operations that synchronise on descriptors have no object.
+/// The clock of all operations on descriptors, which have no object.
 static mut DESCRIPTORS: Clock = ZERO;
 
-/// Prepares the memory, if the controller asks for the detection of races. Called once, before the
-/// program begins.
+/// Maps the memory for clocks and cells if the controller asks for the detection of races. Called
+/// once, before the program begins.
 pub fn prepare() {
     if block().races.load(Relaxed) == 0 {
         return;
@@ -156,7 +161,7 @@ fn join(into: &mut Clock, from: &Clock) {
     into.iter_mut().zip(from).for_each(|(into, &from)| *into = (*into).max(from));
 }
 
-/// What the thread does from now on is not part of what it has published.
+/// Separates the further steps of a thread from those that it has published.
 fn advance(slot: usize) {
     clocks(slot).now[slot] += 1;
 }
@@ -182,8 +187,8 @@ fn join_all(slot: usize) {
     }
 }
 
-/// A thread creates another one. What happened before the first thread is created happens before
-/// everything, and was not recorded.
+/// Orders a new thread after its creator. Accesses before the first thread is created happen before
+/// everything and are not recorded.
 pub fn create(creator: usize, slot: usize) {
     // SAFETY: as for `is_on`.
     if unsafe { OBJECTS.is_null() } {
@@ -197,7 +202,9 @@ pub fn create(creator: usize, slot: usize) {
     advance(creator);
 }
 
-/// An operation that is not one on an atomic variable synchronises.
+/// Updates the clocks for an operation, except for atomic ones, which [`atomic`] handles. `joined`
+/// is the slot of the thread that a join waits for; `first` and `second` are the operation's
+/// objects.
 pub fn synchronise(slot: usize, op: Op, joined: u64, [first, second]: [u32; 2]) {
     if !is_on() {
         return;
@@ -230,7 +237,7 @@ pub fn synchronise(slot: usize, op: Op, joined: u64, [first, second]: [u32; 2]) 
             acquire(slot, first);
             acquire(slot, second);
         }
-        // What was waited for may be a lock whose state is another word.
+        // The thread may have waited for a lock whose state is in another word.
         Op::FutexWoken | Op::TimedFutexWoken => join_all(slot),
         Op::Acquire | Op::TryAcquire | Op::TimedAcquire | Op::Count | Op::Leave | Op::EnterOnce => {
             acquire(slot, first)
@@ -244,10 +251,10 @@ pub fn synchronise(slot: usize, op: Op, joined: u64, [first, second]: [u32; 2]) 
             acquire(slot, second);
             release(slot, first);
         }
-        // Precompiled code unlocks the mutex, locks it again, or does what is not known.
+        // Precompiled code unlocks the mutex, or locks it again.
         Op::EnterWait => release(slot, first),
         Op::Relock => acquire(slot, first),
-        // A `Once` that is complete publishes what its closure has done, and no operation shows it.
+        // A completed `Once` publishes the effects of its closure by an invisible operation.
         Op::EnterWrite => {
             join_all(slot);
             release(slot, first);
@@ -264,15 +271,17 @@ pub fn synchronise(slot: usize, op: Op, joined: u64, [first, second]: [u32; 2]) 
     }
 }
 
-/// A futex call has read its word. If that has not the expected value, the call ends at once.
-pub fn after_futex(waits: bool) {
-    if is_on() && !waits {
+/// Orders the calling thread after a futex wait that ended at once, because the word had another
+/// value: precompiled code may have written it.
+pub fn after_unexpected_word() {
+    if is_on() {
         join_all(me());
     }
 }
 
-/// An atomic operation on an object synchronises by its memory orders, numbered as C11 does.
-pub fn atomic(step: &Step, (found, left, wrote): (u128, u128, bool)) {
+/// Updates the clocks for an atomic operation, according to its memory orders, which are numbered
+/// as in C11.
+pub fn atomic(step: &Step, Values { found, left, wrote }: Values) {
     if !is_on() {
         return;
     }
@@ -299,7 +308,7 @@ pub fn atomic(step: &Step, (found, left, wrote): (u128, u128, bool)) {
     }
 }
 
-/// A fence.
+/// Updates the clocks of the calling thread for a fence.
 pub fn fence(order: u32) {
     if !is_on() {
         return;
@@ -336,8 +345,8 @@ fn cell(address: usize) -> &'static mut Cell {
     full("the program accesses more memory than the detection of data races has room for")
 }
 
-/// A plain access of `size` bytes.
-pub fn access(address: usize, size: usize, writes: bool, pc: usize) {
+/// Checks and records a plain access to `size` bytes.
+pub fn access(address: usize, size: usize, access: Access, pc: usize) {
     if !is_on() {
         return;
     }
@@ -347,36 +356,40 @@ pub fn access(address: usize, size: usize, writes: bool, pc: usize) {
         let next = (at / 8 + 1) * 8;
         let (first, past) = (at % 8, (end.min(next) - 1) % 8 + 1);
         let bytes = ((1_u32 << past) - (1 << first)) as u8;
-        access_cell(at, bytes, writes, pc);
+        access_cell(at, bytes, access, pc);
         at = next;
     }
 }
 
-fn access_cell(address: usize, bytes: u8, writes: bool, pc: usize) {
+fn access_cell(address: usize, bytes: u8, access: Access, pc: usize) {
     let slot = me();
     let now = &clocks(slot).now;
-    let new = Access { pc: pc as u64, clock: now[slot], thread: slot as u8, bytes };
-    let is_before = |old: &Access| now[usize::from(old.thread)] >= old.clock;
-    let races = |old: &&Access| {
-        usize::from(old.thread) != slot && old.bytes & bytes != 0 && !is_before(old)
-    };
+    let (pc, thread) = (pc as u64, slot as u8);
+    let is_before = |old: &AccessRecord| now[usize::from(old.thread)] >= old.clock;
+    let races =
+        |old: &&AccessRecord| old.thread != thread && old.bytes & bytes != 0 && !is_before(old);
     let cell = cell(address);
-    let write = cell.writes.iter().find(races).map(|old| (old.thread, old.pc, true));
-    let read = || cell.reads.iter().find(races).map(|old| (old.thread, old.pc, false));
-    if let Some(other) = write.or_else(|| read().filter(|_| writes)) {
+    let racing =
+        |old: &AccessRecord, access| RacingAccess { thread: old.thread, pc: old.pc, access };
+    let write = cell.writes.iter().find(races).map(|old| racing(old, Access::Write));
+    let read = || cell.reads.iter().find(races).map(|old| racing(old, Access::Read));
+    if let Some(first) = write.or_else(|| read().filter(|_| access == Access::Write)) {
         // SAFETY: only the thread with the baton runs this.
         if !core::mem::replace(unsafe { &mut *addr_of_mut!(REPORTED) }, true) {
-            log_race(address as u64, pc, writes, other);
+            log_race(address as u64, first, RacingAccess { thread, pc, access });
         }
     }
-    let kept = if writes { &mut cell.writes } else { &mut cell.reads };
-    let same = |old: &Access| usize::from(old.thread) == slot && old.bytes == bytes;
-    // No access has the clock 0, which is before everything.
+    let kept = match access {
+        Access::Write => &mut cell.writes,
+        Access::Read => &mut cell.reads,
+    };
+    let same = |old: &AccessRecord| old.thread == thread && old.bytes == bytes;
+    // A free record has the clock 0, which is before everything.
     let place = kept.iter().position(same).or_else(|| kept.iter().position(is_before));
-    kept[place.unwrap_or(0)] = new;
+    kept[place.unwrap_or(0)] = AccessRecord { pc, clock: now[slot], thread, bytes };
 }
 
-/// Memory is mapped anew: what was accessed there before was something else.
+/// Forgets the accesses to a range that was mapped again and now contains something else.
 pub fn forget(address: usize, len: usize) {
     if !is_on() {
         return;

@@ -1,5 +1,5 @@
-//! The functions that this library replaces, for calls before the program begins and for the few
-//! effects that only the C library can have.
+//! The functions of the C library that this library replaces. They are called before the program
+//! begins, and for the few effects that only the C library can have.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -12,31 +12,31 @@ unsafe extern "C" {
 /// `RTLD_NEXT`: the next library after this one.
 const NEXT: *mut c_void = -1_isize as *mut c_void;
 
-/// A place that uses a replaced function.
+/// A use of a replaced function in this library.
 pub struct Use {
-    /// Its name, which ends with a zero byte.
+    /// The name of the function, which ends with a zero byte.
     pub name: &'static str,
-    /// Its address, or 0 as long as it was not looked up.
+    /// The address of the function, or 0 until it is looked up.
     pub found: &'static AtomicUsize,
 }
 
 unsafe extern "C" {
-    // The linker defines these for a section with such a name.
+    // The linker defines these symbols for the section `preempt_real`.
     #[link_name = "__start_preempt_real"]
     static FIRST: u8;
     #[link_name = "__stop_preempt_real"]
     static END: u8;
 }
 
-/// Looks up all replaced functions. The fork server does this once: a child would load a dozen
-/// pages of the dynamic linker for its first lookup. Those that this libc does not have stay
-/// unknown.
+/// Looks up all replaced functions. The fork server does this once, because the first lookup of a
+/// child would load a dozen pages of the dynamic linker. Functions that this libc does not have
+/// keep the address 0.
 pub fn prepare() {
     let (mut at, end) = ((&raw const FIRST).cast::<Use>(), (&raw const END).cast::<Use>());
     while at < end {
         // SAFETY: the linker has put all uses between these two addresses.
-        let each = unsafe { &*at };
-        each.found.store(lookup(each.name).unwrap_or(0), Relaxed);
+        let function = unsafe { &*at };
+        function.found.store(lookup(function.name).unwrap_or(0), Relaxed);
         // SAFETY: not past the end.
         at = unsafe { at.add(1) };
     }
@@ -49,14 +49,14 @@ pub fn lookup(name: &'static str) -> Option<usize> {
     (!found.is_null()).then_some(found as usize)
 }
 
-/// The address of the replaced function `name`, which ends with a zero byte. Ends the process if
-/// the C library does not have it.
+/// The address of a function in the libraries after this one, as [`lookup`]. Ends the process if
+/// there is none.
 #[cold]
 pub fn find(name: &'static str) -> usize {
     lookup(name).unwrap_or_else(|| crate::sys::exit_group(127 as c_int))
 }
 
-/// The replaced function of this name, as a function of this type.
+/// The replaced function `$name`, with the type `$type`.
 macro_rules! real {
     ($name:ident: $type:ty) => {{
         use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

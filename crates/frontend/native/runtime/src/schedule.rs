@@ -1,10 +1,11 @@
-//! The scheduler: operations are announced, one thread is chosen, and the log says so.
+//! The scheduler: threads announce operations, one thread is chosen, and the choice is logged.
 //!
-//! A step of a thread is one operation followed by its code up to the next one. At every
-//! scheduling point all threads have announced their next operation, so it is known which of them
-//! can continue. The choices of the prefix come first. After that the running thread continues
-//! while it can, otherwise the thread in the lowest slot, by the lowest alternative: the order in
-//! which searches explore, so that the rest of an execution is the next one that a search wants.
+//! A step of a thread is one operation followed by the code up to its next operation. At every
+//! scheduling point all threads have announced their next operations, so it is known which threads
+//! can continue. The choices of the prefix are taken first. After that the running thread continues
+//! while it can; otherwise the enabled thread in the lowest slot runs, with its lowest alternative.
+//! Searches explore in the same order, so the rest of an execution is usually the next one that a
+//! search needs.
 
 use core::ptr::{addr_of, addr_of_mut};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -22,29 +23,28 @@ use crate::op::NO_OBJECT;
 use crate::spins::{self, Step};
 use crate::sys;
 use crate::thread::ThreadId;
-use crate::threads::{NOBODY, Stage, Thread, hand_over, me, park};
+use crate::threads::{NO_THREAD, Stage, Thread, hand_over, me, park};
 
 /// The state of this library. Only the thread with the baton touches it.
 pub struct Runtime {
     pub block: *mut Block,
     pub threads: [Thread; MAX_THREADS],
-    /// Read locks that a thread holds more than once.
-    pub rereads: [Reread; REREADS],
+    pub recursive_reads: [RecursiveRead; RECURSIVE_READS],
     steps: usize,
     events: usize,
     /// The thread that took the last step.
     running: usize,
-    /// The number of steps in a row by threads that are held back.
+    /// The number of consecutive steps by threads that are held back.
     forced: u32,
     /// Whether the program has created a thread.
     pub concurrent: bool,
-    /// The latest deadline by which a wait has ended: no clock shows an earlier time afterwards.
+    /// The latest deadline that has expired. No clock shows an earlier time afterwards.
     floor: u64,
-    /// The threads that have announced a wait for descriptors.
+    /// The number of threads that have announced a wait for descriptors.
     pub waits_for_descriptors: u32,
     /// The number of operations on descriptors.
     pub descriptor_operations: u64,
-    /// The virtual time of the last one.
+    /// The virtual time of the last operation on descriptors.
     descriptor_time: u64,
     /// The ports on which the program listens.
     pub ports: Ports,
@@ -52,19 +52,19 @@ pub struct Runtime {
 
 /// A read lock that a thread holds more than once.
 #[derive(Clone, Copy)]
-pub struct Reread {
+pub struct RecursiveRead {
     pub lock: u64,
     pub thread: usize,
-    /// How often, beyond the first time; a free entry has 0.
-    pub again: u32,
+    /// How often the thread holds the lock beyond the first time; 0 for a free entry.
+    pub extra: u32,
 }
 
-const REREADS: usize = 64;
+const RECURSIVE_READS: usize = 64;
 
 static mut RUNTIME: Runtime = Runtime {
     block: core::ptr::null_mut(),
     threads: [Thread::VACANT; MAX_THREADS],
-    rereads: [Reread { lock: 0, thread: 0, again: 0 }; REREADS],
+    recursive_reads: [RecursiveRead { lock: 0, thread: 0, extra: 0 }; RECURSIVE_READS],
     steps: 0,
     events: 0,
     running: 0,
@@ -77,17 +77,17 @@ static mut RUNTIME: Runtime = Runtime {
     ports: Ports::NONE,
 };
 
-/// The state of this library. References to it end before the baton is handed over.
+/// The state of this library. A reference to it must not be used after the baton is handed over.
 pub fn runtime() -> &'static mut Runtime {
-    // SAFETY: only the thread with the baton calls this, and only the fork server before there are
-    // threads; the hand-over synchronises them. No reference lives across a hand-over.
+    // SAFETY: only the thread with the baton calls this, or the fork server before there are
+    // threads. Handing over the baton synchronises, and no reference lives across a hand-over.
     unsafe { &mut *addr_of_mut!(RUNTIME) }
 }
 
-// Apart from the rest: it is all zeros, so it takes no room in the library's file.
+// Not part of `RUNTIME`: it is all zeros, so it takes no space in the library's file.
 static mut OBJECTS: Objects = Objects::EMPTY;
 
-/// The objects of the program. The rules for [`runtime`] apply.
+/// The objects of the program. The same rule applies as for [`runtime`].
 pub fn objects() -> &'static mut Objects {
     // SAFETY: as for `runtime`.
     unsafe { &mut *addr_of_mut!(OBJECTS) }
@@ -95,8 +95,8 @@ pub fn objects() -> &'static mut Objects {
 
 /// The shared memory.
 pub fn block() -> &'static Block {
-    // SAFETY: it is mapped before the program begins, and never unmapped. What both sides write is
-    // atomic, or is written through the raw pointer while the other side waits.
+    // SAFETY: the block is mapped before the program begins, and never unmapped. Fields that both
+    // sides write are atomic, or are written through the raw pointer while the other side waits.
     unsafe { &*(*addr_of!(RUNTIME)).block }
 }
 
@@ -107,30 +107,30 @@ pub fn stop(outcome: Outcome, detail: u32) -> ! {
     sys::exit_group(0)
 }
 
-/// Ends the execution, which does not fit.
+/// Ends the execution because a table or the log is full.
 #[cold]
 pub fn full(why: &str) -> ! {
     write_text(&[why.as_bytes()]);
     stop(Outcome::Full, 0)
 }
 
-/// Ends the execution, which broke a rule of this library.
+/// Ends the execution because an invariant of this library is violated.
 #[cold]
 pub fn fault(why: &str) -> ! {
     write_text(&[why.as_bytes()]);
     stop(Outcome::Fault, 0)
 }
 
-/// Ends the execution, which uses something that is not supported.
+/// Ends the execution because the program uses `what`, which is not supported.
 #[cold]
 pub fn unsupported(what: &str) -> ! {
     write_text(&[what.as_bytes()]);
     stop(Outcome::Unsupported, 0)
 }
 
-/// Writes the text of the block: these parts, separated by zero bytes, cut at its end.
+/// Writes `parts` to the text of the block, separated by zero bytes and truncated to its size.
 pub fn write_text(parts: &[&[u8]]) {
-    let text = unsafe_text();
+    let text = text_pointer();
     let mut len = 0;
     for (nth, part) in parts.iter().enumerate() {
         let separator: &[u8] = if nth == 0 { b"" } else { b"\0" };
@@ -145,14 +145,14 @@ pub fn write_text(parts: &[&[u8]]) {
     block().text_len.store(len as u32, Relaxed);
 }
 
-/// Notes what the program does to the world outside: the two parts of a text. What is noted already
-/// or has no room is left out.
-pub fn note(what: &[u8], which: &[u8]) {
+/// Notes an action that depends on the world outside of the process, such as "reads the file " and
+/// its path. Does nothing if the note is there already or does not fit.
+pub fn note(action: &[u8], object: &[u8]) {
     // SAFETY: only the thread with the baton writes, and the controller reads afterwards.
     let notes = unsafe { &mut *addr_of_mut!((*runtime().block).notes) };
     let len = block().notes_len.load(Relaxed) as usize;
-    let new = || what.iter().chain(which).copied();
-    let size = what.len() + which.len();
+    let new = || action.iter().chain(object).copied();
+    let size = action.len() + object.len();
     let known = notes[..len].split(|&byte| byte == 0).any(|old| new().eq(old.iter().copied()));
     if known || len + size + 1 > MAX_NOTES {
         return;
@@ -161,23 +161,23 @@ pub fn note(what: &[u8], which: &[u8]) {
     block().notes_len.store((len + size + 1) as u32, Relaxed);
 }
 
-/// A debugger stops here, in the thread that is about to take the step that was asked for.
+/// A debugger stops here, in the thread that is about to take the requested step.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn preempt_step(step: usize) {
     core::hint::black_box(step);
 }
 
-/// Lets a debugger stop if the calling thread, which was chosen, is about to take the step in
-/// question.
+/// Lets a debugger stop if the calling thread, which was chosen, is about to take the requested
+/// step.
 fn stop_before_step() {
-    let (step, wanted) = (runtime().steps, block().stop_before.load(Relaxed) as usize);
-    if step == wanted && wanted != 0 {
+    let (step, requested) = (runtime().steps, block().stop_before.load(Relaxed) as usize);
+    if step == requested && requested != 0 {
         preempt_step(step);
     }
 }
 
-fn unsafe_text() -> *mut [u8; MAX_TEXT] {
+fn text_pointer() -> *mut [u8; MAX_TEXT] {
     // SAFETY: the block is mapped.
     unsafe { addr_of_mut!((*runtime().block).text) }
 }
@@ -199,34 +199,34 @@ fn log(event: Event) {
     block().events.store(runtime.events as u32, Relaxed);
 }
 
-/// The events of a long execution for which the log is mapped at a time.
+/// The number of events for which the log is mapped at once.
 const AHEAD: usize = 1 << 11;
 
-/// Maps the part of the log for the next events by one system call. A page fault for each page
+/// Maps the part of the log for the next events with one system call. A page fault for each page
 /// would cost more than everything else that a scheduling point does.
 #[cold]
 fn map_ahead(first: usize) {
     const PAGE: usize = 4096;
     const POPULATE_FOR_WRITING: usize = 23;
-    let log = unsafe_log();
+    let log = log_address();
     let (start, end) = (log + first * size_of::<Event>(), MAX_EVENTS.min(first + AHEAD));
     let end = log + end * size_of::<Event>();
     let start = start.next_multiple_of(PAGE);
     let arguments = [start, end.saturating_sub(start), POPULATE_FOR_WRITING, 0, 0, 0];
-    // An older kernel refuses, and the pages are mapped one by one.
-    // SAFETY: the log is mapped, and its contents stay as they are.
+    // Older kernels refuse this; their page faults then map the pages one by one.
+    // SAFETY: the log is mapped, and its contents do not change.
     unsafe { sys::call(sys::MADVISE, arguments) };
 }
 
 /// The address of the log.
-fn unsafe_log() -> usize {
+fn log_address() -> usize {
     // SAFETY: the block is mapped.
     unsafe { addr_of!((*runtime().block).log) as usize }
 }
 
 /// Logs that an object begins a life.
-pub fn log_create(which: ObjectKind, address: u64, parameter: u32) {
-    let (record, what) = (Record::Create as u8, which as u8);
+pub fn log_create(kind: ObjectKind, address: u64, parameter: u32) {
+    let (record, what) = (Record::Create as u8, kind as u8);
     let thread = me() as u8;
     log(Event { record, thread, what, value: parameter, object: address, ..EVENT });
 }
@@ -237,8 +237,8 @@ pub fn log_start(slot: usize, entry: u64) {
     log(Event { record, thread, object: slot as u64, pc: entry, ..EVENT });
 }
 
-/// Logs what an operation learned that does not follow from the objects, from a word that it has
-/// found.
+/// Logs the result `value` of an operation that depends on the word `found`, not on the modelled
+/// objects.
 pub fn log_learned(value: u32, found: u32) {
     if let Some(step) = &mut runtime().threads[me()].step {
         step.find(found.into(), false);
@@ -246,15 +246,24 @@ pub fn log_learned(value: u32, found: u32) {
     log(Event { record: Record::Learn as u8, thread: me() as u8, value, ..EVENT });
 }
 
-/// Logs what an atomic operation has found and left, and whether it has written.
-pub fn log_values(size: u8, found: u128, left: u128, wrote: bool) {
+/// The values before and after an atomic operation, and whether it has written.
+#[derive(Clone, Copy)]
+pub struct Values {
+    pub found: u128,
+    pub left: u128,
+    pub wrote: bool,
+}
+
+/// Logs the values of an atomic operation on `size` bytes.
+pub fn log_values(size: u8, values: Values) {
+    let Values { found, left, wrote } = values;
     let step = runtime().threads[me()].step.as_mut();
     let step = step.unwrap_or_else(|| fault("an atomic operation is a step"));
     step.find(found as u64 ^ (found >> 64) as u64, found != left);
     if found != left {
         objects().get(step.objects[0]).change();
     }
-    crate::race::atomic(step, (found, left, wrote));
+    crate::race::atomic(step, values);
     let (thread, value) = (me() as u8, u32::from(wrote));
     let (object, other) = (found as u64, left as u64);
     log(Event { record: Record::Values as u8, thread, value, object, other, ..EVENT });
@@ -281,60 +290,72 @@ pub fn log_misuse(misuse: Misuse, object: u64, pc: usize) {
     log(Event { record, thread, value: misuse as u32, object, pc: pc as u64, ..EVENT });
 }
 
-/// Logs a data race between an access at `pc` and one of another thread: its place, and whether it
-/// writes.
+/// One of the two accesses of a data race.
+#[derive(Clone, Copy)]
+pub struct RacingAccess {
+    pub thread: u8,
+    pub pc: u64,
+    pub access: Access,
+}
+
+/// Logs a data race at `address`; `second` is the access of the calling thread.
 #[cold]
-pub fn log_race(address: u64, pc: usize, writes: bool, (thread, place, wrote): (u8, u64, bool)) {
+pub fn log_race(address: u64, first: RacingAccess, second: RacingAccess) {
+    let writes = |racing: RacingAccess| u8::from(racing.access == Access::Write);
     log(Event {
         record: Record::Misuse as u8,
-        thread: me() as u8,
-        what: thread,
-        size: u8::from(writes) | u8::from(wrote) << 1,
+        thread: second.thread,
+        what: first.thread,
+        size: writes(second) | writes(first) << 1,
         value: Misuse::Race as u32,
         object: address,
-        other: place,
-        pc: pc as u64,
+        other: first.pc,
+        pc: second.pc,
         ..EVENT
     });
 }
 
-/// Logs the misuse of memory; `before` is the thread and the place that have freed it.
-pub fn log_memory(misuse: Misuse, address: u64, pc: usize, before: (usize, u64)) {
+/// Logs the misuse of memory. `freed` is the slot of the thread that freed the memory, and the
+/// return address of that call.
+pub fn log_memory(misuse: Misuse, address: u64, pc: usize, freed: (usize, u64)) {
     log(Event {
         record: Record::Misuse as u8,
         thread: me() as u8,
-        what: before.0 as u8,
+        what: freed.0 as u8,
         value: misuse as u32,
         object: address,
-        other: before.1,
+        other: freed.1,
         pc: pc as u64,
         ..EVENT
     });
 }
 
-/// What a thread is about to do.
+/// The next operation of a thread.
 #[derive(Clone, Copy)]
 pub struct Next {
     pub op: Op,
+    /// The address of its object.
     pub object: u64,
+    /// The address of a second object.
     pub other: u64,
+    /// The return address of the call.
     pub pc: usize,
     /// As in [`Event`].
     pub size: u8,
     /// As in [`Event`].
     pub value: u32,
-    /// A digest of the operands of an atomic.
+    /// A digest of the operands of an atomic operation.
     pub operands: u64,
-    /// The virtual time at which a wait ends in any case, or [`NEVER`].
+    /// The virtual time at which a wait times out, or [`NEVER`].
     pub deadline: u64,
-    /// The local time of the thread when it announced this.
+    /// The local time of the thread when it announced the operation.
     pub time: u64,
-    /// The descriptors that it waits for.
+    /// The descriptors for which it waits.
     pub wait: Wait,
 }
 
 impl Next {
-    /// The beginning of a thread that does not exist.
+    /// A placeholder, for threads that do not exist and for fields that an operation does not use.
     pub const NONE: Next = Next {
         op: Op::Begin,
         object: 0,
@@ -358,7 +379,7 @@ impl Next {
         Next { op, object, other, pc, ..Next::NONE }
     }
 
-    /// The same with a deadline.
+    /// Sets the deadline.
     pub fn until(self, deadline: u64) -> Next {
         Next { deadline, ..self }
     }
@@ -368,8 +389,7 @@ impl Next {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     pub alternative: u32,
-    /// What the thread learned from the object: for a notification, the number of threads that
-    /// it woke.
+    /// The result of the action on the object; for a notification, the number of woken threads.
     pub reply: i64,
 }
 
@@ -392,19 +412,12 @@ pub fn point(next: Next) -> Taken {
 
 /// Announces the next operation of a thread.
 pub fn announce(slot: usize, next: Next) {
-    // An object is created before it is mentioned, so that the log says what it is.
-    let index = |which: Option<ObjectKind>, address| {
-        which.map_or(NO_OBJECT, |which| objects().index(which, address))
+    // Creates new objects, which logs their kinds before the operation mentions them.
+    let index = |kind: Option<ObjectKind>, address| {
+        kind.map_or(NO_OBJECT, |kind| objects().index(kind, address))
     };
     let used = [index(next.op.object_kind(), next.object), index(next.op.other_kind(), next.other)];
-    if let Some(step) = &runtime().threads[slot].step {
-        let round = spins::record(slot, step);
-        runtime().threads[slot].step = None;
-        if round > 0 {
-            let (record, thread) = (Record::Spin as u8, slot as u8);
-            log(Event { record, thread, value: round.into(), ..EVENT });
-        }
-    }
+    end_step(slot);
     let thread = &mut runtime().threads[slot];
     thread.objects = used;
     let repeats = thread.next.op == next.op && thread.next.pc == next.pc;
@@ -431,7 +444,23 @@ pub fn announce(slot: usize, next: Next) {
         pc: next.pc as u64,
         time,
     });
-    // A long execution has no room for the call stacks of all its operations.
+    log_stack(slot);
+}
+
+/// Records the step that ends when its thread announces the next operation.
+fn end_step(slot: usize) {
+    let Some(step) = &runtime().threads[slot].step else { return };
+    let round = spins::record(slot, step);
+    runtime().threads[slot].step = None;
+    if round > 0 {
+        let (record, thread) = (Record::Spin as u8, slot as u8);
+        log(Event { record, thread, value: round.into(), ..EVENT });
+    }
+}
+
+/// Logs the call stack of the operation that was just announced, if that was requested.
+fn log_stack(slot: usize) {
+    // The log has no space for the call stacks of all operations of a long execution.
     let has_room = runtime().events < MAX_EVENTS / 2;
     if block().stacks.load(Relaxed) != 0 && slot == me() && has_room {
         crate::hooks::stack::walk(|nth, pc| {
@@ -470,12 +499,12 @@ pub fn choose() -> Choice {
     choice
 }
 
-/// Reports an operation on an object in memory that was freed. What follows a write may find that
-/// another thread has freed the variable, and a thread that is woken is found by an address that
-/// nobody reads.
+/// Reports an operation on an object in freed memory. Operations that do not access the memory are
+/// exempt: after a write another thread may already have freed the variable, and a futex wake uses
+/// its address only as a key.
 fn check_memory(next: &Next) {
-    let touches = !matches!(next.op, Op::AfterWrite | Op::FutexWakeOne | Op::FutexWakeAll);
-    if touches && next.op.object_kind().is_some() {
+    let accesses = !matches!(next.op, Op::AfterWrite | Op::FutexWakeOne | Op::FutexWakeAll);
+    if accesses && next.op.object_kind().is_some() {
         crate::heap::check(next.object as usize, next.pc);
     }
 }
@@ -530,7 +559,7 @@ fn action(op: Op, alternative: u32) -> Action {
 
 impl Runtime {
     /// The choice after the prefix: see the module documentation. A thread that is held back is
-    /// only chosen if no other thread can continue; then all that are held back get their turns.
+    /// chosen only if no other thread can continue; then all held-back threads take turns.
     fn continuation(&mut self) -> Option<Choice> {
         let running = self.running;
         let order = [running].into_iter().chain((0..MAX_THREADS).filter(move |&s| s != running));
@@ -553,7 +582,7 @@ impl Runtime {
         None
     }
 
-    /// Counts the turns of threads that are held back, as searches do.
+    /// Counts the turns of threads that are held back. Searches count in the same way.
     fn count_turns(&mut self, chosen: usize) {
         if self.is_held(chosen) {
             self.forced += 1;
@@ -569,11 +598,12 @@ impl Runtime {
         thread.yields_again && thread.stepped_at == self.steps || spins::is_held(slot)
     }
 
-    /// The alternatives that a thread has now: the first, and their number; 0 if it has to wait.
+    /// The first alternative that a thread has now, and the number of alternatives: 0 if the thread
+    /// has to wait.
     fn alternatives(&mut self, slot: usize) -> (u32, u32) {
         let (first, count) = self.without_timeout(slot);
         if count == 0 && self.may_expire(slot) {
-            // A sleep has nothing to wait for but its deadline.
+            // A timeout is alternative 1, except for a sleep, which has no other alternative.
             let sleeps = self.threads[slot].next.op == Op::Sleep;
             return (u32::from(!sleeps), 1);
         }
@@ -589,7 +619,8 @@ impl Runtime {
         may_expire(deadline, own, times, block().max_delay.load(Relaxed))
     }
 
-    /// The local time of a thread that can run, or the deadline of one that waits with a limit.
+    /// The local time of a thread that can run, or the deadline of one that waits with a time
+    /// limit.
     fn acts_at(&mut self, slot: usize) -> Option<u64> {
         if self.without_timeout(slot).1 == 0 {
             return self.waits_until(slot);
@@ -601,13 +632,13 @@ impl Runtime {
     fn waits_until(&mut self, slot: usize) -> Option<u64> {
         let thread = self.threads.get(slot).filter(|t| t.stage == Stage::Waiting)?;
         let Next { op, object, deadline, .. } = thread.next;
-        // A thread that was notified waits for the mutex, however long.
+        // A notified thread waits for the mutex without a time limit.
         let notified =
             op == Op::TimedWake && condvar(object).can(ThreadId::new(slot), Action::Wake);
         (deadline != NEVER && !notified).then_some(deadline)
     }
 
-    /// The same as [`alternatives`](Runtime::alternatives) if no time passes.
+    /// Like [`alternatives`](Runtime::alternatives), but without timeouts.
     fn without_timeout(&mut self, slot: usize) -> (u32, u32) {
         let Some(thread) = self.threads.get(slot).filter(|t| t.stage == Stage::Waiting) else {
             return (0, 0);
@@ -625,8 +656,8 @@ impl Runtime {
             Op::FutexWoken | Op::TimedFutexWoken => one_if(futex(object).can(id, Action::Wake)),
             Op::Sleep => (0, 0),
             Op::IoWait => one_if(thread.ready),
-            Op::NotifyOne => (0, condvar(object).ways(id, Action::NotifyOne { nth: 0 })),
-            Op::FutexWakeOne => (0, futex(object).ways(id, Action::NotifyOne { nth: 0 })),
+            Op::NotifyOne => (0, condvar(object).alternatives(id, Action::NotifyOne { nth: 0 })),
+            Op::FutexWakeOne => (0, futex(object).alternatives(id, Action::NotifyOne { nth: 0 })),
             Op::Lock | Op::ReadLock | Op::WriteLock | Op::Acquire | Op::Leave | Op::EnterOnce => {
                 one_if(objects().get(thread.objects[0]).can(id, action(op, 0)))
             }
@@ -638,8 +669,7 @@ impl Runtime {
         }
     }
 
-    /// Performs the announced operation of a thread that was chosen. Returns what the thread
-    /// learns.
+    /// Performs the announced operation of a thread that was chosen. Returns its result.
     fn perform(&mut self, slot: usize, alternative: u32) -> i64 {
         let steps = self.steps;
         let thread = &mut self.threads[slot];
@@ -654,7 +684,7 @@ impl Runtime {
         let (object, objects) = (thread.next.object, thread.objects);
         thread.step = Some(Step::new(&thread.next, alternative, objects));
         check_memory(&thread.next);
-        let reply = self.act_out(slot, alternative, timed_out);
+        let reply = self.apply(slot, alternative, timed_out);
         if let Some(step) = &mut self.threads[slot].step {
             step.learn(reply);
         }
@@ -662,7 +692,8 @@ impl Runtime {
         reply
     }
 
-    fn act_out(&mut self, slot: usize, alternative: u32, timed_out: bool) -> i64 {
+    /// Applies the announced operation of a thread to the modelled objects and to virtual time.
+    fn apply(&mut self, slot: usize, alternative: u32, timed_out: bool) -> i64 {
         let id = ThreadId::new(slot);
         let Next { op, object, other, .. } = self.threads[slot].next;
         match op {
@@ -690,7 +721,7 @@ impl Runtime {
             }
             Op::Wake | Op::TimedWake => {
                 if timed_out {
-                    condvar(object).leave(id);
+                    condvar(object).cancel_wait(id);
                     return 0;
                 }
                 self.act(id, ObjectKind::Condvar, object, Action::Wake);
@@ -698,14 +729,14 @@ impl Runtime {
             }
             Op::FutexWoken | Op::TimedFutexWoken => {
                 if timed_out {
-                    futex(object).leave(id);
+                    futex(object).cancel_wait(id);
                     return 0;
                 }
                 self.act(id, ObjectKind::Futex, object, Action::Wake)
             }
             Op::AfterWrite | Op::Enter => 0,
             Op::EnterWait | Op::EnterWrite | Op::Relock => {
-                // What it changes is not known until the next operation on the word.
+                // Its new value is not known until the next operation on the word.
                 objects().get(self.threads[slot].objects[0]).change();
                 self.touch(slot, ObjectKind::Atomic, object, Access::Write)
             }
@@ -718,7 +749,7 @@ impl Runtime {
                 // A misuse changes nothing. The controller performs the same action and reports it.
                 let reply = object.act(id, action).unwrap_or(0);
                 let access = object.access(action);
-                let time = object.pass(self.threads[slot].time, access);
+                let time = object.advance_time(self.threads[slot].time, access);
                 self.threads[slot].time = time;
                 match action {
                     Action::NotifyOne { .. } => waiting.min(1),
@@ -730,18 +761,18 @@ impl Runtime {
     }
 
     /// Performs an action on an object.
-    pub fn act(&mut self, id: ThreadId, which: ObjectKind, address: u64, action: Action) -> i64 {
+    pub fn act(&mut self, id: ThreadId, kind: ObjectKind, address: u64, action: Action) -> i64 {
         let time = self.threads[id.index()].time;
-        let object = objects().at(which, address, || 0);
+        let object = objects().at(kind, address, || 0);
         let reply = object.act(id, action).unwrap_or(0);
         let access = object.access(action);
-        self.threads[id.index()].time = object.pass(time, access);
+        self.threads[id.index()].time = object.advance_time(time, access);
         reply
     }
 
-    fn touch(&mut self, slot: usize, which: ObjectKind, address: u64, access: Access) -> i64 {
-        let object = objects().at(which, address, || 0);
-        self.threads[slot].time = object.pass(self.threads[slot].time, access);
+    fn touch(&mut self, slot: usize, kind: ObjectKind, address: u64, access: Access) -> i64 {
+        let object = objects().at(kind, address, || 0);
+        self.threads[slot].time = object.advance_time(self.threads[slot].time, access);
         0
     }
 
@@ -758,7 +789,8 @@ pub fn begin(slot: usize) {
     runtime().perform(slot, 0);
 }
 
-/// Whether the calling thread is one that is scheduled now, so that its operations are points.
+/// Whether the calling thread is a thread of the program in an execution, so that its operations
+/// are scheduling points.
 pub fn active() -> bool {
-    me() != NOBODY
+    me() != NO_THREAD
 }

@@ -1,8 +1,8 @@
-//! The start of the process, the fork server, and what the child sets up.
+//! The start of the process and the fork server.
 //!
 //! The process is started once. Before `main` it becomes a server: for every request it forks a
 //! child, which runs the program as one execution, and reports how the child ended. Loading,
-//! relocating and constructors are paid for once, and all executions begin with the same memory at
+//! relocations and constructors happen only once, and all executions begin with the same memory at
 //! the same addresses.
 
 use core::ffi::{c_char, c_int, c_void};
@@ -38,8 +38,8 @@ pub struct Action {
     restorer: usize,
 }
 
-/// The number of the block's file descriptor, from the environment. Removes the variables of the
-/// controller and the one that loads this library: other programs must not find them.
+/// Reads the number of the block's file descriptor from the environment. Removes the variables that
+/// the controller added, so that the program does not see or inherit them.
 ///
 /// # Safety
 ///
@@ -85,9 +85,9 @@ unsafe extern "C" fn load(_: c_int, _: *mut *mut c_char, environment: *mut *mut 
     if (-4095..0).contains(&mapped) {
         sys::exit_group(126);
     }
-    for used in [fd, LIBRARY_FD as usize] {
-        // SAFETY: the controller opened them for this library, which is loaded now.
-        unsafe { sys::call(sys::CLOSE, [used, 0, 0, 0, 0, 0]) };
+    for fd in [fd, LIBRARY_FD as usize] {
+        // SAFETY: the controller opened both for this library, which is loaded now.
+        unsafe { sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]) };
     }
     runtime().block = mapped as *mut Block;
     prepare();
@@ -98,7 +98,7 @@ unsafe extern "C" fn load(_: c_int, _: *mut *mut c_char, environment: *mut *mut 
     unsafe { atexit(hooks::process::at_exit) };
 }
 
-/// Where the unwinder (libgcc_s) is: its first address, and the first one after it.
+/// The address range of the unwinder (libgcc_s): its first address, and the first one after it.
 static UNWINDER: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 
 /// Whether an address belongs to the unwinder.
@@ -145,9 +145,9 @@ extern "C" fn note_unwinder(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_
     0
 }
 
-/// Lets children inherit which pages of code are mapped. `fork` copies the page tables of a mapping
-/// only if a page of it was written; otherwise every child takes a page fault for each part of the
-/// code that it executes. So one byte of each code segment is written, with the value that it has.
+/// Lets children inherit the page tables of the code. `fork` copies the page tables of a mapping
+/// only if one of its pages was written; otherwise every child takes page faults for the code that
+/// it executes. So this writes one byte of each code segment, without changing it.
 extern "C" fn share_code(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
     const PAGE: usize = 4096;
     const LOADED: u32 = 1;
@@ -156,7 +156,7 @@ extern "C" fn share_code(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int
     const READ_EXECUTE: usize = 5;
     const READ_WRITE_EXECUTE: usize = 7;
     // SAFETY: the dynamic linker passes valid descriptions. No other thread runs, the segments are
-    // mapped, and what is written is what was read.
+    // mapped, and the byte that is written is the one that was read.
     unsafe {
         let loaded = &*loaded;
         let headers = core::slice::from_raw_parts(loaded.headers, loaded.count.into());
@@ -175,7 +175,7 @@ extern "C" fn share_code(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int
     0
 }
 
-/// Makes the entries of the executable, which comes first, scheduling points.
+/// Patches the entries of the executable, which is the first in the list of loaded objects.
 extern "C" fn patch(executable: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker passes valid descriptions.
     let base = unsafe { (*executable).base };
@@ -219,33 +219,37 @@ pub unsafe extern "C-unwind" fn __libc_start_main(
     real!(__libc_start_main: Real)(main, count, args, init, fini, loader_fini, stack_end)
 }
 
-/// Serves requests. Returns in the child of each.
-fn serve() {
-    let block = block();
-    let controller = parent();
-    // A debugger is the parent of a process that is alone.
-    die_with_parent();
+/// Does everything that can be done once instead of in every child.
+fn prepare_children() {
     crate::descriptors::note_inherited();
-    let server = process();
-    let fork = fork_function();
-    // The controller numbers requests from 1.
-    let mut served = 0;
     // SAFETY: the function only reads what it gets.
     unsafe { dl_iterate_phdr(patch, core::ptr::null_mut()) };
     crate::race::prepare();
-    // What follows is done once here instead of in every child.
     crate::real::prepare();
     catch_signals();
     prepare_main();
     // SAFETY: the function only reads what it gets.
     unsafe { dl_iterate_phdr(share_code, core::ptr::null_mut()) };
-    // Last of all: from here on, what the process does without libc is taken for the program's.
-    block.traps.store(u32::from(crate::trap::install()), Relaxed);
-    if block.alone.load(Relaxed) != 0 {
+    // Last, because from here on system calls without libc are taken to be the program's.
+    block().traps.store(u32::from(crate::trap::install()), Relaxed);
+}
+
+/// Serves requests: forks a child for each, and returns only in the child.
+fn serve() {
+    let block = block();
+    let controller = parent();
+    // If the process does not fork, its parent is a debugger.
+    die_with_parent();
+    let server = process();
+    let fork = fork_function();
+    prepare_children();
+    if block.no_fork.load(Relaxed) != 0 {
         return;
     }
     block.ready.store(VERSION, Release);
     sys::wake_shared(&block.ready);
+    // The controller numbers requests from 1.
+    let mut served = 0;
     loop {
         while block.request.load(Acquire) == served {
             sys::wait_shared(&block.request, served);
@@ -254,38 +258,50 @@ fn serve() {
             }
         }
         served = block.request.load(Acquire);
-        let child = fork();
-        if child == 0 {
-            die_with_parent();
-            if parent() != server {
-                sys::exit_group(0);
+        let status = match fork() {
+            0 => {
+                begin_child(server);
+                return;
             }
-            // All children share the position in the input, if it is a file.
-            // SAFETY: no memory is involved.
-            unsafe { sys::call(sys::LSEEK, [0; 6]) };
-            return;
-        }
-        let mut status: c_int = 0;
-        if child > 0 {
-            block.child.store(child, SeqCst);
-            let pointer = &raw mut status as usize;
-            // SAFETY: the child is ours, and the status is valid for writes.
-            while unsafe { sys::call(sys::WAIT4, [child as usize, pointer, 0, 0, 0, 0]) } == EINTR {
+            child if child > 0 => await_child(child),
+            _ => {
+                crate::schedule::write_text(&[b"the fork server could not start a process"]);
+                block.outcome.store(Outcome::Full as u32, SeqCst);
+                0
             }
-            block.child.store(0, SeqCst);
-        } else {
-            crate::schedule::write_text(&[b"the fork server could not start a process"]);
-            block.outcome.store(Outcome::Full as u32, SeqCst);
-        }
+        };
         block.status.store(status as u32, Relaxed);
         block.done.store(served, Release);
         sys::wake_shared(&block.done);
     }
 }
 
-/// The function that forks. That of glibc 2.34 and later only forks. `fork` also calls what the
-/// program has registered with `pthread_atfork`, which is not meant for this process, and resets
-/// locks, which no thread can hold here.
+/// Sets up a child of the process `server`.
+fn begin_child(server: isize) {
+    die_with_parent();
+    // The server may have died before the kernel was asked to kill this process with it.
+    if parent() != server {
+        sys::exit_group(0);
+    }
+    // Rewinds the standard input: if it is a file, all children share its position.
+    // SAFETY: no memory is involved.
+    unsafe { sys::call(sys::LSEEK, [0; 6]) };
+}
+
+/// Waits for the end of a child. Returns its status.
+fn await_child(child: c_int) -> c_int {
+    let mut status: c_int = 0;
+    block().child.store(child, SeqCst);
+    let pointer = &raw mut status as usize;
+    // SAFETY: the child is ours, and the status is valid for writes.
+    while unsafe { sys::call(sys::WAIT4, [child as usize, pointer, 0, 0, 0, 0]) } == EINTR {}
+    block().child.store(0, SeqCst);
+    status
+}
+
+/// The function that forks. `_Fork` of glibc 2.34 and later only forks. `fork` also calls the
+/// handlers that the program has registered with `pthread_atfork`, which are not meant for this
+/// process, and resets locks, which no thread can hold here.
 fn fork_function() -> extern "C-unwind" fn() -> c_int {
     type Fork = extern "C-unwind" fn() -> c_int;
     match crate::real::lookup("_Fork\0") {
@@ -315,7 +331,8 @@ fn die_with_parent() {
     unsafe { sys::call(sys::PRCTL, [SET_DEATH_SIGNAL, KILL, 0, 0, 0, 0]) };
 }
 
-/// Records where a fatal signal was raised. A program that has handlers of its own replaces these.
+/// Sets handlers that record where a fatal signal was raised. If the program sets its own handlers,
+/// they replace these.
 fn catch_signals() {
     const WITH_INFO: c_int = 4;
     const ON_OTHER_STACK: c_int = 0x0800_0000;
@@ -325,8 +342,8 @@ fn catch_signals() {
     }
 }
 
-/// Sets the handler of a signal: the address of a function that the flags fit, or 0 for the
-/// default.
+/// Sets the handler of a signal. `handler` is the address of a function whose signature fits
+/// `flags`, or 0 for the default action.
 pub fn set_handler(signal: c_int, handler: usize, flags: c_int) {
     let action = Action { handler, mask: [0; 16], flags, restorer: 0 };
     let real = real!(sigaction: unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int);
@@ -334,10 +351,10 @@ pub fn set_handler(signal: c_int, handler: usize, flags: c_int) {
     unsafe { real(signal, &action, core::ptr::null_mut()) };
 }
 
-/// The handler is removed by its call, and the instruction is executed again, so that the process
-/// dies as it would without it.
+/// The handler of fatal signals. The kernel removes it before the call (`SA_RESETHAND`) and
+/// executes the instruction again afterwards, so the process dies as it would without the handler.
 extern "C" fn fatal(_: c_int, _: *mut c_void, context: *mut c_void) {
-    /// The place of the instruction pointer in `ucontext_t`.
+    /// The offset of the instruction pointer in `ucontext_t`.
     const RIP: usize = 168;
     // SAFETY: the kernel passes a valid context.
     let pc = unsafe { *context.cast::<u8>().add(RIP).cast::<u64>() };

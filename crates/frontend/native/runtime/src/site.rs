@@ -1,4 +1,4 @@
-//! Places in the program.
+//! Positions in the program.
 
 /// The return address of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

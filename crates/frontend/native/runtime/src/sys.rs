@@ -1,4 +1,4 @@
-//! System calls, made directly: the functions of libc may be replaced, and some of them allocate.
+//! Raw system calls: functions of libc may be replaced, and some of them allocate.
 
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
@@ -109,7 +109,7 @@ pub fn wake(word: &AtomicU32) {
     unsafe { call(FUTEX, [address, FUTEX_WAKE | FUTEX_PRIVATE, 1, 0, 0, 0]) };
 }
 
-/// The same between processes, for at most a second.
+/// Like [`wait`], but between processes and for at most a second.
 pub fn wait_shared(word: &AtomicU32, value: u32) {
     let (address, second) = (word as *const _ as usize, [1_i64, 0]);
     let timeout = second.as_ptr() as usize;
@@ -117,7 +117,7 @@ pub fn wait_shared(word: &AtomicU32, value: u32) {
     unsafe { call(FUTEX, [address, FUTEX_WAIT, value as usize, timeout, 0, 0]) };
 }
 
-/// The same between processes.
+/// Like [`wake`], but between processes.
 pub fn wake_shared(word: &AtomicU32) {
     // SAFETY: the word is valid.
     unsafe { call(FUTEX, [word as *const _ as usize, FUTEX_WAKE, 1, 0, 0, 0]) };
@@ -142,7 +142,8 @@ pub fn fail(error: c_int) -> c_int {
     -1
 }
 
-/// The result of a system call in the way of libc: -1 and `errno` instead of a negated error.
+/// Converts the result of a system call to libc's convention: -1 and `errno` instead of a negated
+/// error.
 pub fn result(raw: isize) -> isize {
     if (-4095..0).contains(&raw) { fail(-raw as c_int) as isize } else { raw }
 }

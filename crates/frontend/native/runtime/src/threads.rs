@@ -1,4 +1,4 @@
-//! Threads: their slots, the baton, and their ends.
+//! Threads: their creation, slots and ends, and the baton.
 
 use core::arch::asm;
 use core::ffi::{c_int, c_uint};
@@ -12,19 +12,21 @@ use crate::schedule::{Next, announce, choose, full, log_start, point, runtime};
 use crate::spins::Step;
 use crate::sys::{self, P};
 
-/// No thread of the program: the fork server, and threads that are inside of this library.
-pub const NOBODY: usize = usize::MAX;
+/// The slot of the fork server and of threads that run code of this library: they are not threads
+/// of the program.
+pub const NO_THREAD: usize = usize::MAX;
 
-/// The thread pointer of the thread that holds the baton, and its slot; 0 if no thread of the
-/// program runs.
+/// The thread pointer of the thread that holds the baton; 0 if no thread of the program runs.
 ///
-/// Only the thread with the baton runs code of the program, so one variable takes the place of a
-/// thread-local one: a shared library pays a function call for each access to those. Any other
-/// thread that asks (one that libc has created for itself) has another thread pointer.
+/// Only the thread with the baton runs code of the program, so one variable replaces a thread-local
+/// one: in a shared library, each access to a thread-local variable is a function call. A thread
+/// that libc has created for itself has another thread pointer.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
-static HOLDER_SLOT: AtomicUsize = AtomicUsize::new(NOBODY);
 
-/// The address of the calling thread's control block, which is different for every thread.
+/// The slot of the thread that holds the baton.
+static HOLDER_SLOT: AtomicUsize = AtomicUsize::new(NO_THREAD);
+
+/// The address of the calling thread's control block, which identifies the thread.
 #[inline(always)]
 fn thread_pointer() -> usize {
     let pointer;
@@ -35,19 +37,19 @@ fn thread_pointer() -> usize {
     pointer
 }
 
-/// The slot of the calling thread, or [`NOBODY`].
+/// The slot of the calling thread, or [`NO_THREAD`].
 #[inline(always)]
 pub fn me() -> usize {
     match HOLDER.load(Relaxed) == thread_pointer() {
         true => HOLDER_SLOT.load(Relaxed),
-        false => NOBODY,
+        false => NO_THREAD,
     }
 }
 
 /// Makes the calling thread, which holds the baton, the one in `slot`.
 pub fn become_thread(slot: usize) {
     HOLDER_SLOT.store(slot, Relaxed);
-    HOLDER.store(if slot == NOBODY { 0 } else { thread_pointer() }, Relaxed);
+    HOLDER.store(if slot == NO_THREAD { 0 } else { thread_pointer() }, Relaxed);
 }
 
 /// The life cycle of a thread.
@@ -55,11 +57,9 @@ pub fn become_thread(slot: usize) {
 pub enum Stage {
     /// There is no thread in the slot.
     Vacant,
-    /// It has announced an operation and waits to be chosen.
+    /// The thread has announced an operation and waits to be chosen.
     Waiting,
-    /// It runs.
     Running,
-    /// It has ended.
     Ended,
 }
 
@@ -69,37 +69,39 @@ pub struct Thread {
     pub next: Next,
     /// The indices of the objects of its next operation, or [`NO_OBJECT`].
     pub objects: [u32; 2],
-    /// The operation that it has performed, while it runs.
+    /// While the thread runs, the operation that it has performed last.
     pub step: Option<Step>,
-    /// The alternative by which it was chosen.
+    /// The alternative with which it was chosen.
     pub alternative: u32,
-    /// Whether its next operation is a yield, at the same place as the one before.
+    /// Whether its next operation and the one before are yields at the same place.
     pub yields_again: bool,
-    /// The number of steps after its last one.
+    /// The number of steps of all threads after its last step.
     pub stepped_at: usize,
     /// Its virtual time in nanoseconds: see [`crate::hooks::time`].
     pub time: u64,
-    /// Whether the descriptors that it waits for are ready: see [`crate::descriptors`].
+    /// Whether the descriptors for which it waits are ready: see [`crate::descriptors`].
     pub ready: bool,
-    /// One more than the number of operations on descriptors when that was asked; 0 if never.
+    /// One more than the number of operations on descriptors when the kernel was last asked for
+    /// `ready`; 0 if it was not asked.
     pub asked: u64,
-    /// The words of the condition variable on which precompiled code is about to wait, and of the
-    /// mutex that it locks afterwards; 0 if there is none.
+    /// The addresses of the condition variable on which precompiled code is about to wait, and of
+    /// the mutex that it locks afterwards; 0 if there is none.
     pub waits_on: (u64, u64),
-    /// 1 if the baton was handed to it. The only field that other threads' owners may touch.
+    /// 1 if the baton was handed to the thread. The only field that a thread without the baton
+    /// accesses.
     baton: AtomicU32,
     pthread: u64,
     /// The number of threads that it has created.
     created: u32,
     start: Start,
     result: P,
-    /// The state of its random numbers.
+    /// The state of its random number generator.
     pub random: u64,
-    /// How many rounds of destructors it has gone through.
+    /// The number of rounds of destructors of thread-specific values so far.
     rounds: usize,
 }
 
-/// The routine of a thread.
+/// The start routine of a thread, and its argument.
 #[derive(Clone, Copy)]
 pub enum Start {
     /// The main thread has none.
@@ -134,14 +136,14 @@ impl Thread {
     };
 }
 
-/// Gives the baton to the thread in `slot`. The caller must park or end.
+/// Hands the baton to the thread in `slot`. The caller must park.
 pub fn hand_over(slot: usize) {
     let baton = &runtime().threads[slot].baton;
     baton.store(1, Release);
     sys::wake(baton);
 }
 
-/// Waits for the baton. The calling thread is the one in `slot`, also if it just begins.
+/// Waits for the baton. `slot` is that of the calling thread.
 pub fn park(slot: usize) {
     let baton = &runtime().threads[slot].baton;
     while baton.load(Acquire) == 0 {
@@ -166,7 +168,8 @@ unsafe extern "C" {
 
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Prepares for the ends of threads. Called once, before the program begins.
+/// Creates the key whose destructor is called when a thread ends. Called once, before the program
+/// begins.
 pub fn prepare() {
     let mut key = 0;
     // SAFETY: the key is valid for writes.
@@ -174,8 +177,8 @@ pub fn prepare() {
     KEY.store(key, Relaxed);
 }
 
-/// Prepares the calling thread, the only one, for being the main thread of the program. The fork
-/// server does this once, and its children inherit it.
+/// Prepares the calling thread, the only one, to be the main thread of the program. The fork server
+/// does this once, and its children inherit it.
 pub fn prepare_main() {
     let main = &mut runtime().threads[0];
     main.stage = Stage::Running;
@@ -188,7 +191,7 @@ pub fn prepare_main() {
     find_main_stack();
 }
 
-/// The lowest address, the size and the guard of the main thread's stack; zeros if not known.
+/// The lowest address, the size and the guard size of the main thread's stack; 0 if not known.
 static MAIN_STACK: [AtomicUsize; 3] =
     [AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)];
 
@@ -212,9 +215,9 @@ fn find_main_stack() {
     MAIN_STACK.iter().zip(found).for_each(|(to, from)| to.store(from, Relaxed));
 }
 
-/// Writes the attributes of the main thread, as far as they concern its stack. libc would read and
-/// parse `/proc/self/maps` for that, and the standard library of Rust asks for it before `main`.
-/// Returns whether it has written them.
+/// Writes the stack attributes of the main thread. libc would read and parse `/proc/self/maps` for
+/// that, and Rust's standard library asks for them before `main`. Returns whether they were
+/// written.
 pub fn main_attributes(thread: u64, attributes: P) -> bool {
     let [address, size, guard] = [0, 1, 2].map(|at| MAIN_STACK[at].load(Relaxed));
     if size == 0 || thread != runtime().threads[0].pthread {
@@ -233,17 +236,17 @@ pub fn begin_main() {
     become_thread(0);
 }
 
-/// Lets libc keep the stacks of a few threads, for the first threads of the program: it keeps those
-/// of threads that have ended. A child then neither maps them nor prepares libc for its first
-/// thread. Their addresses are the same in every execution, as those of new stacks are.
+/// Fills libc's cache of stacks for the first threads of the program, by creating threads that end
+/// at once. A child then neither maps these stacks nor prepares libc for its first thread. Their
+/// addresses are the same in every execution, as those of new stacks are.
 fn keep_stacks() {
     extern "C-unwind" fn end_at_once(_: P) -> P {
         core::ptr::null_mut()
     }
-    const FEW: usize = 3;
+    const STACKS: usize = 3;
     type Create = extern "C" fn(*mut u64, P, extern "C-unwind" fn(P) -> P, P) -> c_int;
-    let mut threads = [0; FEW];
-    // All at once: a thread takes the stack of one that has ended.
+    let mut threads = [0; STACKS];
+    // All are created before the first is joined: a new thread would reuse its stack.
     let mut created = 0;
     for thread in &mut threads {
         if real!(pthread_create: Create)(thread, core::ptr::null_mut(), end_at_once, 0 as P) != 0 {
@@ -262,22 +265,22 @@ fn slot_for(creator: usize) -> usize {
     let runtime = runtime();
     let nth = runtime.threads[creator].created;
     runtime.threads[creator].created += 1;
-    let wanted = Slot { creator: creator as u32, nth };
+    let identity = Slot { creator: creator as u32, nth };
     let block = crate::schedule::block();
     let known = block.slots_len.load(Relaxed) as usize;
-    if let Some(at) = block.slots[..known].iter().position(|&slot| slot == wanted) {
+    if let Some(at) = block.slots[..known].iter().position(|&slot| slot == identity) {
         return at + 1;
     }
     if known + 1 >= MAX_THREADS {
         full("the program creates more than 63 threads");
     }
     // SAFETY: the index is below the length, and the controller reads after the execution.
-    unsafe { (*runtime.block).slots[known] = wanted };
+    unsafe { (*runtime.block).slots[known] = identity };
     block.slots_len.store(known as u32 + 1, Relaxed);
     known + 1
 }
 
-/// Creates a thread. It announces that it begins, and waits.
+/// Creates a thread, which announces its beginning and waits to be chosen.
 pub fn create(id: *mut u64, attributes: P, start: Start, pc: usize) -> c_int {
     let me = me();
     let slot = slot_for(me);
@@ -308,8 +311,8 @@ pub fn create(id: *mut u64, attributes: P, start: Start, pc: usize) -> c_int {
         point(Next::on(Op::Join, slot as u64, pc));
         return 0;
     }
-    // The new thread may run before its creator continues. A point only before the creator's next
-    // operation would not show that: code between the two could not follow the new thread's.
+    // The new thread may run before its creator continues. If the creator's next operation were the
+    // next scheduling point, its code up to there would always precede the new thread's.
     point(Next::on(Op::Created, slot as u64, pc));
     0
 }
@@ -330,18 +333,18 @@ extern "C-unwind" fn trampoline(slot: P) -> P {
     result
 }
 
-/// Records what the calling thread returns to the one that joins it.
+/// Sets the result that the calling thread returns to the one that joins it.
 pub fn set_result(result: P) {
     runtime().threads[me()].result = result;
 }
 
 /// The destructor of this library's thread-specific value. Destructors of the program may run after
-/// it in the same round, and set values again, so it sets its own value again and acts in the last
-/// of the rounds that POSIX guarantees.
+/// it in the same round, and set values again. So it sets its own value again, and ends the thread
+/// in the last round that POSIX guarantees.
 extern "C-unwind" fn end_of_round(_: P) {
     const ROUNDS: usize = 4;
     let slot = me();
-    if slot == NOBODY {
+    if slot == NO_THREAD {
         return;
     }
     let thread = &mut runtime().threads[slot];

@@ -1,31 +1,32 @@
-//! System calls that the program makes by the `syscall` instruction instead of through libc.
+//! System calls that the program makes with the `syscall` instruction instead of through libc.
 //!
-//! libgomp, some language runtimes and hand-written locks contain the instruction itself, so no
-//! function can be replaced. A seccomp filter traps the system calls in question: the kernel sends
-//! `SIGSYS` to the thread instead of performing the call, and the handler answers it like the hook
-//! of libc's `syscall` does ([`crate::hooks::futex::perform`]). A scheduling point inside of a
-//! signal handler is a scheduling point like any other: the thread waits for the baton there.
+//! libgomp, some language runtimes and hand-written locks contain the instruction itself, so there
+//! is no function to replace. A seccomp filter traps these system calls: the kernel sends `SIGSYS`
+//! to the thread instead of performing the call, and the handler performs it as the hook of libc's
+//! `syscall` does ([`crate::hooks::futex::perform`]). A scheduling point in a signal handler is
+//! like any other: the thread waits for the baton there.
 //!
 //! # What is trapped
 //!
-//! The calls of [`TRAPPED`], unless the instruction belongs to this library or to libc. libc is
-//! exempt for two reasons. What it does by system calls is behind functions that are replaced. And
-//! some of its futex calls are made while all signals are blocked (a thread that starts with
-//! scheduling attributes waits for its creator), where the kernel cannot deliver `SIGSYS`. A
-//! contended lock inside of libc blocks the process; the controller notices that and refuses. The
-//! function `syscall` of libc is not exempt: a program may have looked up its address.
+//! The calls in [`TRAPPED`], unless the instruction belongs to this library or to libc. libc is
+//! exempt for two reasons. Its functions that make such calls are replaced. And it makes some futex
+//! calls while all signals are blocked (a thread that starts with scheduling attributes waits for
+//! its creator), where the kernel cannot deliver `SIGSYS`. A contended lock inside libc blocks the
+//! process; the controller detects that and refuses the program. The function `syscall` of libc is
+//! not exempt, because a program may have looked up its address.
 //!
 //! # Signals
 //!
-//! The kernel ends a process if it cannot deliver `SIGSYS`. Masks and handlers of the program
-//! therefore must not contain it ([`crate::hooks::signal`]). If they do in a way that is not seen,
-//! the process dies of `SIGSYS`, and the controller refuses the program instead of blaming it.
+//! The kernel kills a process if it cannot deliver `SIGSYS`. So the program must neither block
+//! `SIGSYS` nor handle it ([`crate::hooks::signal`]). If it does so in a way that is not
+//! controlled, the process dies of `SIGSYS`, and the controller refuses the program instead of
+//! blaming it.
 //!
 //! Syscall User Dispatch would be an alternative, but it can exempt only one range of addresses,
 //! must be turned on in every thread, and traps all system calls.
 //!
-//! The filter survives `exec`, after which its addresses mean nothing. Programs that create
-//! processes are refused, so there is none.
+//! The filter would survive `exec`, after which its addresses are meaningless. Programs that create
+//! processes are refused, so that cannot happen.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicUsize;
@@ -37,7 +38,7 @@ use crate::schedule::{active, block, unsupported};
 use crate::server::{Loaded, set_handler};
 use crate::sys;
 
-/// The trapped system calls. `futex` comes first because this library makes it at every switch.
+/// The trapped system calls. `futex` is the first because this library calls it at every switch.
 const TRAPPED: [usize; 16] = [
     sys::FUTEX,
     sys::SCHED_YIELD,
@@ -97,14 +98,14 @@ struct Filter {
 
 impl Filter {
     fn add(&mut self, code: u16, operand: u32, if_true: u8, if_false: u8) {
-        // The last place stays free; `install` gives up if it was reached.
+        // If the filter is full, the last instruction is overwritten, and `install` gives up.
         let at = self.len.min(MAX_INSTRUCTIONS - 1);
         self.instructions[at] = Instruction { code, if_true, if_false, operand };
         self.len = at + 1;
     }
 
-    /// Decides for the calls of one place.
-    fn at(&mut self, place: usize, action: u32) {
+    /// Returns `action` for calls from the instruction before `place`.
+    fn decide_at(&mut self, place: usize, action: u32) {
         self.add(LOAD, PLACE_HIGH, 0, 0);
         self.add(IF_EQUAL, (place >> 32) as u32, 0, 3);
         self.add(LOAD, PLACE_LOW, 0, 0);
@@ -112,7 +113,7 @@ impl Filter {
         self.add(RETURN, action, 0, 0);
     }
 
-    /// Permits the calls of a range that does not contain a multiple of 4 GiB.
+    /// Permits calls from a range, in which all addresses have the same upper 32 bits.
     fn permit(&mut self, range: Range) {
         self.add(LOAD, PLACE_HIGH, 0, 0);
         self.add(IF_EQUAL, (range.first >> 32) as u32, 0, 4);
@@ -122,8 +123,8 @@ impl Filter {
         self.add(RETURN, ALLOW, 0, 0);
     }
 
-    /// The filter that traps except at these ranges. `libc_call` is the place after the
-    /// instruction of libc's `syscall`.
+    /// Builds the filter, which traps except in `ranges`: first that of this library. `libc_call`
+    /// is the address after the instruction in libc's `syscall`.
     fn build(ranges: &[Range], libc_call: usize) -> Filter {
         let nothing = Instruction { code: 0, if_true: 0, if_false: 0, operand: 0 };
         let mut filter = Filter { instructions: [nothing; MAX_INSTRUCTIONS], len: 0 };
@@ -132,14 +133,14 @@ impl Filter {
         filter.add(RETURN, TRAP, 0, 0);
         filter.add(LOAD, NUMBER, 0, 0);
         for (nth, number) in TRAPPED.iter().enumerate() {
-            // To the instruction after the next `RETURN`.
+            // If equal, continues after the next `RETURN`.
             filter.add(IF_EQUAL, *number as u32, (TRAPPED.len() - nth) as u8, 0);
         }
         filter.add(RETURN, ALLOW, 0, 0);
         for (nth, &range) in ranges.iter().enumerate() {
-            // This library comes first, before what is decided about libc.
+            // Before libc is permitted, and after this library, which needs to be fast.
             if nth == 1 {
-                filter.at(libc_call, TRAP);
+                filter.decide_at(libc_call, TRAP);
             }
             filter.permit(range);
         }
@@ -155,7 +156,7 @@ struct Range {
     end: usize,
 }
 
-/// The code of the object that contains `address`.
+/// A search for the code segment that contains `address`.
 struct Search {
     address: usize,
     found: Option<Range>,
@@ -178,7 +179,7 @@ extern "C" fn look(loaded: *mut Loaded, _: usize, search: *mut c_void) -> c_int 
     }
 }
 
-/// The code segment that contains an address, unless it contains a multiple of 4 GiB.
+/// The code segment that contains an address, if all its addresses have the same upper 32 bits.
 fn code_around(address: usize) -> Option<Range> {
     let mut search = Search { address, found: None };
     // SAFETY: the function gets the search that it expects.
@@ -186,9 +187,10 @@ fn code_around(address: usize) -> Option<Range> {
     search.found.filter(|range| range.first >> 32 == (range.end - 1) >> 32)
 }
 
-/// The place after the instruction in libc's `syscall`; 0 if it is not where it is expected.
+/// The address after the `syscall` instruction in libc's `syscall`; 0 until it is found.
 static LIBC_CALL: AtomicUsize = AtomicUsize::new(0);
 
+/// The address after the first `syscall` instruction of a function.
 fn after_instruction(function: usize) -> Option<usize> {
     const LONGEST: usize = 64;
     // SAFETY: the code segment of libc does not end with its `syscall`.
@@ -197,14 +199,14 @@ fn after_instruction(function: usize) -> Option<usize> {
     Some(function + at + 2)
 }
 
-/// Begins to trap, in this process and in those that it forks. Returns whether that is possible.
+/// Installs the filter and the handler, in this process and in those that it forks. Returns whether
+/// that was possible.
 pub fn install() -> bool {
     let Some(own) = code_around(install as *const () as usize) else { return false };
-    let of = |function: usize| code_around(function);
     type Any = extern "C" fn();
-    // They are in one library since glibc 2.34.
-    let Some(libc) = of(real!(_exit: Any) as usize) else { return false };
-    let Some(threads) = of(real!(pthread_create: Any) as usize) else { return false };
+    // libc and libpthread are one library since glibc 2.34.
+    let Some(libc) = code_around(real!(_exit: Any) as usize) else { return false };
+    let Some(threads) = code_around(real!(pthread_create: Any) as usize) else { return false };
     let Some(call) = after_instruction(real!(syscall: Any) as usize) else { return false };
     LIBC_CALL.store(call, Relaxed);
     let filter = Filter::build(&[own, libc, threads], call);
@@ -218,7 +220,7 @@ pub fn install() -> bool {
     const UNBLOCK: usize = 1;
     const NO_NEW_PRIVILEGES: usize = 38;
     const SET_MODE_FILTER: usize = 1;
-    /// No change of what speculation the processor may do: the filter is not a sandbox.
+    /// Does not restrict speculative execution: the filter is not a sandbox.
     const ALLOW_SPECULATION: usize = 1 << 2;
     let mask: u64 = 1 << (SIGSYS - 1);
     let program = Program { len: filter.len as u16, instructions: filter.instructions.as_ptr() };
@@ -262,7 +264,7 @@ const RAX: usize = 13;
 const RSP: usize = 15;
 const RIP: usize = 16;
 
-/// The handler: performs the system call for the interrupted instruction.
+/// The handler of `SIGSYS`: performs the system call for the interrupted instruction.
 extern "C" fn trapped(signal: c_int, info: *const Info, context: *mut Context) {
     const BY_FILTER: c_int = 1;
     // SAFETY: the kernel passes valid descriptions, and changes of the context are permitted.
@@ -275,7 +277,7 @@ extern "C" fn trapped(signal: c_int, info: *const Info, context: *mut Context) {
     }
     let args = [RDI, RSI, RDX, R10, R8, R9].map(|register| registers[register] as usize);
     let pc = match registers[RIP] as usize {
-        // SAFETY: that function has pushed nothing, so its return address is on top of the stack.
+        // SAFETY: libc's `syscall` pushes nothing, so its return address is on top of the stack.
         pc if pc == LIBC_CALL.load(Relaxed) => unsafe { *(registers[RSP] as *const usize) },
         pc => pc,
     };
@@ -283,14 +285,14 @@ extern "C" fn trapped(signal: c_int, info: *const Info, context: *mut Context) {
     if active() {
         block().trapped.fetch_add(1, Relaxed);
     }
-    // The instruction does not touch `errno`, and nothing that is called here may.
+    // The instruction does not change `errno`, and neither does `perform`.
     // SAFETY: the program passes what it would pass to the kernel.
     registers[RAX] = unsafe { perform(pc, number, args) } as u64;
 }
 
-/// Ends the process by a signal that the program has sent to itself.
+/// Kills the process by a signal that the program has sent to itself.
 fn die(signal: c_int, pc: u64) {
-    // Tells the controller that the process did not die of a trap: see the module documentation.
+    // Shows the controller that the process did not die of a trap (`Run::dies_of_trap`).
     block().fault.store(pc, Relaxed);
     const DEFAULT: usize = 0;
     set_handler(signal, DEFAULT, 0);

@@ -25,7 +25,7 @@ pub fn programs() -> Vec<String> {
     names
 }
 
-/// Compiles a program of the corpus with these options of gcc.
+/// Compiles a program of the corpus with gcc and these options.
 pub fn compiled_with(name: &str, options: &[&str]) -> PathBuf {
     gcc(&folder(), name, options)
 }
@@ -65,7 +65,7 @@ pub fn compiled(name: &str) -> PathBuf {
     compiled_with(name, &[])
 }
 
-/// A program of the corpus, with patience for a machine that does much else.
+/// A program of the corpus, with a time limit that is long enough for a busy machine.
 pub fn executable(name: &str) -> Executable {
     let mut executable =
         Executable::find(&compiled(name), Vec::new()).expect("the program can be explored");
@@ -78,7 +78,7 @@ pub fn program(name: &str) -> Native {
     Native::new(executable(name))
 }
 
-/// The folder of programs that are built such that more than calls is visible.
+/// The folder of programs that are built with instrumentation.
 pub fn instrumented_folder() -> PathBuf {
     folder().join("instrumented")
 }
@@ -93,8 +93,7 @@ pub fn runtime() -> PathBuf {
     folder
 }
 
-/// Compiles one of these, in C or in Rust, such that atomic operations, or also plain accesses, are
-/// visible.
+/// Compiles an instrumented program, in C or in Rust.
 pub fn instrumented(name: &str, level: Level) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let runtime = runtime();

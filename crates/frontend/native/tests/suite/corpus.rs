@@ -1,7 +1,7 @@
 //! Every program of the corpus: verdict, fewest preemptions, and exact numbers of executions.
 //!
-//! `BLESS=1` rewrites the file of expected numbers. Read the difference: a number changes only if
-//! the program, the scheduling points or a search have.
+//! `BLESS=1` rewrites the file of expected numbers. Read the diff: a number changes only if the
+//! program, the scheduling points or a search have changed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use preempt_native::{Executable, Native};
 
 use crate::compile::{executable, folder, programs};
 
-/// What is refused, with words of the refusal.
+/// Programs that are refused, with words of the refusal.
 const REFUSED: [(&str, &str); 8] = [
     ("requeues", "FUTEX_REQUEUE"),
     ("cancels", "`pthread_cancel`"),
@@ -25,22 +25,23 @@ const REFUSED: [(&str, &str); 8] = [
     ("connects_outside", "a connection to another machine"),
 ];
 
-/// Have a data race on plain memory, which reductions and the cache of happens-before graphs take
-/// for granted not to exist: two orders of steps that share no object count as one. All their
-/// executions are run.
+/// Programs with a data race on plain memory. Reductions and the cache of happens-before graphs
+/// assume that there are none: two orders of steps that share no object count as one. So all
+/// executions of these programs are run.
 const RACY: [&str; 4] = ["reorder_plain", "use_before_init", "wronglock", "wronglock_plain"];
 
-/// Has too many executions for the usual bound, and too many traces to count all.
+/// A program with too many executions for the usual bound and too many traces to count all, and its
+/// bound.
 const LARGE: (&str, u32) = ("safe_stack", 1);
 
-/// Need files of their own: see `replays` and `options`.
-const APART: [&str; 2] = ["changes_file", "temporary_file"];
+/// Programs that need files: see `replays` and `options`.
+const NEED_FILES: [&str; 2] = ["changes_file", "temporary_file"];
 
-/// Programs that are explored a second time, with longer delays of threads, in seconds.
+/// Programs that are explored a second time with a longer maximal delay, in seconds.
 const DELAYED: [(&str, u64); 3] = [("hour", 3600), ("sleep_order", 1), ("timeout", 2)];
 
-/// Executions of dpor-optimal after which it is stopped.
-const MOST_TRACES: u64 = 300;
+/// dpor-optimal is stopped after this many executions.
+const MAX_TRACES: u64 = 300;
 
 fn explore(executable: &Executable, plan: Plan) -> (Outcome, Native) {
     let search = plan.build_for_program().expect("the plan is possible");
@@ -48,8 +49,7 @@ fn explore(executable: &Executable, plan: Plan) -> (Outcome, Native) {
 }
 
 fn expected_of(name: &str, title: &str, executable: &Executable) -> String {
-    // Deadlocks and other failures do not end the search, so the numbers are those of all
-    // schedules.
+    // The search continues after failures, so the numbers are those of all schedules.
     let icb = Plan {
         order: Order::Icb { cache: if RACY.contains(&name) { Cache::None } else { Cache::Hb } },
         bound: Some(if name == LARGE.0 { LARGE.1 } else { 2 }),
@@ -61,7 +61,7 @@ fn expected_of(name: &str, title: &str, executable: &Executable) -> String {
     let mut text = format!("[{title}]\nverdict = {:?}\n", outcome.verdict.word());
     if let Some(finding) = outcome.findings.iter().min_by_key(|finding| finding.preemptions) {
         let _ = writeln!(text, "preemptions = {}", finding.preemptions);
-        // Messages may name lines of the source, which the compiler has found by an absolute path.
+        // Messages may contain absolute paths of the source.
         let here = folder().canonicalize().expect("the corpus exists");
         let message = finding.failure.message.replace(&format!("{}/", here.display()), "");
         let _ = writeln!(text, "message = {message:?}");
@@ -76,8 +76,8 @@ fn expected_of(name: &str, title: &str, executable: &Executable) -> String {
     if RACY.contains(&name) || name == LARGE.0 {
         return text + "\n";
     }
-    // All operations on descriptors are dependent: there are more traces than anyone counts.
-    let limits = Limits { executions: Some(MOST_TRACES), ..Limits::default() };
+    // All operations on descriptors are dependent, so programs that use them have too many traces.
+    let limits = Limits { executions: Some(MAX_TRACES), ..Limits::default() };
     let reduction = Reduction::Optimal;
     let optimal = Plan { order: Order::Executions, reduction, limits, ..Plan::new() };
     let (all, native) = explore(executable, optimal);
@@ -98,7 +98,7 @@ fn every_program_has_its_verdict_and_its_numbers() {
     let names = programs();
     let explored = names
         .iter()
-        .filter(|name| !APART.contains(&&***name) && !REFUSED.iter().any(|(r, _)| r == name));
+        .filter(|name| !NEED_FILES.contains(&&***name) && !REFUSED.iter().any(|(r, _)| r == name));
     let mut actual: String =
         explored.map(|name| expected_of(name, name, &executable(name))).collect();
     for (name, seconds) in DELAYED {
@@ -121,12 +121,12 @@ fn every_program_has_its_verdict_and_its_numbers() {
     assert_eq!(actual, expected);
 }
 
-/// What is known about the bug of a program.
+/// A published bug.
 #[derive(serde::Deserialize)]
 struct Known {
     bound: u32,
     source: String,
-    /// Why searches of calls up to the usual bound do not show it.
+    /// Why a search with scheduling points at calls does not find it within the usual bound.
     needs: Option<String>,
 }
 
@@ -155,7 +155,7 @@ fn published_bugs_are_found_at_their_bounds() {
 }
 
 #[test]
-fn what_cannot_be_controlled_is_refused_by_name() {
+fn programs_that_cannot_be_controlled_are_refused_with_the_reason() {
     for (name, words) in REFUSED {
         let mut executable = executable(name);
         executable.max_turn = Duration::from_millis(500);

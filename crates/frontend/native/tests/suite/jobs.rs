@@ -1,4 +1,4 @@
-//! Several workers, each with a fork server of its own, have the results of one.
+//! Several workers, each with its own fork server, have the results of one.
 
 use preempt_explore::{Cache, Order, Outcome, Plan};
 use preempt_native::narrate::narrate;
@@ -42,9 +42,12 @@ fn report(name: &str, strategy: &str, plan: Plan, jobs: usize) -> String {
 #[test]
 fn any_number_of_workers_has_the_same_counts_and_findings() {
     for name in PROGRAMS {
-        for (strategy, plan) in plans() {
+        for (nth, (strategy, plan)) in plans().into_iter().enumerate() {
             let one = report(name, strategy, plan, 1);
-            for jobs in [2, 3] {
+            // How workers share a search is tested for every strategy in `preempt-explore`. Here
+            // they share names and slots, for which one strategy with more workers is enough.
+            let jobs: &[usize] = if nth == 0 { &[2, 3] } else { &[2] };
+            for &jobs in jobs {
                 let several = report(name, strategy, plan, jobs);
                 assert_eq!(several, one, "{name} by {strategy} with {jobs} workers");
             }

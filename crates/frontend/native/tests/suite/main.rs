@@ -1,4 +1,4 @@
-//! Executables under every strategy: the programs of `corpus/native`, compiled here.
+//! Compiles the programs of `corpus/native` and explores them with every strategy.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod atomics;

@@ -1,4 +1,4 @@
-//! What every execution gets, and what it must not do: input, output, temporary files and time.
+//! Options of executions: input, output, temporary files and time limits.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::executable;
 
-/// A program of the corpus with these options.
+/// A program of the corpus with changed options.
 fn with(name: &str, change: impl FnOnce(&mut Executable)) -> Executable {
     let mut executable = executable(name);
     change(&mut executable);
@@ -26,7 +26,7 @@ fn explore(executable: Executable, jobs: usize) -> (Outcome, Native) {
 }
 
 #[test]
-fn executions_that_print_something_else_are_found() {
+fn executions_with_different_output_are_found() {
     let (outcome, _) = explore(executable("prints"), 1);
     assert_eq!(outcome.verdict, Verdict::Ok, "the order is only an error if that is asked for");
     let compared = with("prints", |prints| prints.same_output = true);
@@ -65,7 +65,7 @@ fn every_execution_has_an_empty_directory_for_temporary_files() {
     let (outcome, _) = explore(fresh, 2);
     assert_eq!(outcome.verdict, Verdict::Ok, "{:?}", outcome.findings);
     assert!(outcome.tally.expect("executions are counted").executions > 1);
-    // Without it the second execution finds the file of the first.
+    // Without the option, the second execution finds the file of the first.
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("temporary_file.folder");
     // It may not exist.
     let _ = std::fs::remove_dir_all(&folder);

@@ -1,5 +1,5 @@
-//! Programs that synchronise by the standard library of Rust, parts of which are precompiled:
-//! errors that need a preemption between an atomic operation and such code, and correct twins.
+//! Programs that synchronise with Rust's standard library, parts of which are precompiled: errors
+//! that need a preemption between an atomic operation and precompiled code, and correct variants.
 
 use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
 use preempt_native::{Executable, Level, Native};
@@ -54,7 +54,7 @@ fn errors_between_an_operation_and_precompiled_code_are_found() {
     assert_eq!(found, WRONG);
 }
 
-/// Shows that the points at the beginnings of functions are what finds the error.
+/// The error is found only because of the scheduling points at the entries of functions.
 #[test]
 fn an_executable_without_symbols_passes_under_an_assumption() {
     let path = instrumented("flag_condvar_lost", Level::Atomics);
@@ -70,7 +70,7 @@ fn an_executable_without_symbols_passes_under_an_assumption() {
     assert!(assumptions.iter().any(|text| text.contains(words)), "{assumptions:?}");
 }
 
-/// cb-por once missed the deadlock of this program.
+/// cb-por would miss the deadlock of this program.
 #[test]
 fn reductions_are_refused_where_precompiled_code_synchronises() {
     let path = instrumented("once_park_lost", Level::Atomics);

@@ -1,4 +1,4 @@
-//! Data races on plain memory: found where they are, and not found in programs without them.
+//! Data races on plain memory are found, and programs without data races pass.
 
 use preempt_explore::{Cache, Limits, Order, Outcome, Plan};
 use preempt_native::{Executable, Level, Native};
@@ -23,7 +23,7 @@ const FREE: [&str; 13] = [
     "fences",
 ];
 
-/// Executions of each of these.
+/// The maximal number of executions of each program.
 const EXECUTIONS: u64 = 300;
 
 fn explore(name: &str, argument: Option<&str>, keep_going: bool) -> (Outcome, Native) {

@@ -1,4 +1,4 @@
-//! Files that cannot be explored are refused before they are run.
+//! Files that cannot be explored are refused before they are run; others are explored.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn files_that_are_not_dynamic_executables_are_refused_with_advice() {
 }
 
 #[test]
-fn an_executable_without_position_independence_is_explored_too() {
+fn an_executable_that_is_not_position_independent_is_explored() {
     let fixed = compiled_with("abba", &["-no-pie"]);
     let executable = Executable::find(&fixed, Vec::new()).expect("it can be explored");
     let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };

@@ -1,4 +1,4 @@
-//! Findings are replayed: again and again, in other processes, with the same description.
+//! Findings replay reliably: in other processes, many times, and with the same description.
 
 use preempt_explore::cursor::Cursor;
 use preempt_explore::replay::end;
@@ -10,14 +10,15 @@ use preempt_system::{FailureKind, Finding, Program as _, Restart, Verdict};
 
 use crate::compile::{compiled, executable, program};
 
-/// How often the schedule of a finding is replayed in a new process, with all that belongs to it.
+/// How often the schedule of a finding is replayed with a new controller.
 const REPLAYS: usize = 3;
 
-/// How often it is executed in all.
-const EXECUTIONS: usize = 100;
+/// How often the schedule of every finding is executed. Whatever makes executions differ is not
+/// specific to one program, so all programs together have hundreds of chances to show it.
+const EXECUTIONS: usize = 25;
 
 fn found(name: &str) -> (Finding, Native) {
-    // Some programs have data races, which the cache of graphs assumes not to exist.
+    // This program has a data race, and the cache of graphs assumes that there are none.
     let cache = if name == "wronglock" { Cache::None } else { Cache::Hb };
     let plan = Plan { order: Order::Icb { cache }, bound: Some(2), ..Plan::new() };
     let search = plan.build_for_program().expect("the plan is possible");
@@ -25,7 +26,7 @@ fn found(name: &str) -> (Finding, Native) {
     (outcome.findings.into_iter().next().expect("there is an error"), native)
 }
 
-/// The execution of a finding, with portable thread numbers.
+/// The description of a finding's execution.
 fn narrated(native: &Native, finding: &Finding) -> Replayed {
     let narrated = narrate(native, &finding.schedule, Numbering::Slots, |replayed| {
         replayed.failures.first().cloned()
@@ -34,7 +35,7 @@ fn narrated(native: &Native, finding: &Finding) -> Replayed {
 }
 
 #[test]
-fn a_schedule_that_leaves_the_process_fails_in_the_same_way_every_time() {
+fn a_schedule_replayed_in_another_process_fails_in_the_same_way_every_time() {
     let calls = ["abba", "lost_update", "signal_one", "exits", "unlock_free", "use_before_init"];
     let descriptors_and_time = ["pipe_deadlock", "eventfd_handoff", "epoll_loop", "timeout_race"];
     for name in calls.into_iter().chain(descriptors_and_time) {
@@ -64,7 +65,7 @@ fn every_finding_of_the_corpus_fails_again_every_time() {
     let numbers = std::fs::read_to_string(crate::compile::folder().join("numbers.toml"))
         .expect("the corpus can be read");
     let numbers: toml::Table = toml::from_str(&numbers).expect("the file has this form");
-    // A flood takes a moment each time, and a name with a space is that of a program with options.
+    // `floods` takes long, and a name with a space is that of a program with options.
     let fails = |name: &&String| {
         let plain = *name != "floods" && !name.contains(' ');
         plain && numbers[&**name].get("message").is_some()
@@ -109,7 +110,7 @@ fn a_program_that_changes_its_input_is_not_deterministic() {
     let (outcome, _) = search.run_program(Native::new(executable), &());
     assert_eq!(outcome.verdict, Verdict::Nondeterministic);
     let message = &outcome.findings[0].failure.message;
-    assert!(message.contains("main arrives at m.lock(), and arrived at join t1"), "{message}");
+    assert!(message.contains("main reached m.lock(), but earlier it reached join t1"), "{message}");
     for note in ["reads the file ", "writes to the file "] {
         assert!(message.contains(&format!("{note}{}", counter.display())), "{message}");
     }

@@ -1,4 +1,4 @@
-//! A search that is interrupted and resumed has the numbers of one that was not.
+//! A search that is interrupted and resumed has the same result as an uninterrupted one.
 
 use std::io::{Cursor, Write};
 use std::sync::Mutex;
@@ -69,17 +69,17 @@ fn a_search_can_be_resumed_from_every_checkpoint() {
         for plan in [icb, several, optimal, random] {
             let search = plan.build_for_program().expect("the plan is possible");
             let (outcome, native) = search.run_program(program(name), &());
-            let through = shown(&outcome, &native);
+            let uninterrupted = shown(&outcome, &native);
             let every = Every::polls(7);
             let (outcome, native) = search
                 .run_program_with(program(name), &(), Checkpoints::of(7, &every))
                 .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-            assert_eq!(shown(&outcome, &native), through, "{name}, {plan:?}: paused");
+            assert_eq!(shown(&outcome, &native), uninterrupted, "{name}, {plan:?}: paused");
             let kept = every.kept.into_inner().expect("mutex poisoned");
             assert!(!kept.is_empty(), "{name}, {plan:?}: there are checkpoints");
             let step = kept.len().div_ceil(3);
             for checkpoint in kept.into_iter().step_by(step) {
-                assert_eq!(resumed(&search, name, checkpoint), through, "{name}, {plan:?}");
+                assert_eq!(resumed(&search, name, checkpoint), uninterrupted, "{name}, {plan:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Rust programs with the standard library: threads, panics, and tests that libtest runs.
+//! Rust programs that use the standard library: threads, panics, and tests under libtest.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::folder;
 
-/// Compiles a program of the corpus with these options of rustc.
+/// Compiles a program of the corpus with rustc and these options.
 fn compiled(name: &str, options: &[&str]) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}_rs"));
     let status = Command::new("rustc")
@@ -32,7 +32,7 @@ fn explored(executable: Executable) -> (Outcome, Native) {
 }
 
 #[test]
-fn a_panic_is_found_with_its_message_and_its_place() {
+fn a_panic_is_found_with_its_message_and_its_position() {
     let out = compiled("panics", &[]);
     let executable = Executable::find(&out, Vec::new()).expect("it can be explored");
     let (outcome, _) = explored(executable);
@@ -46,7 +46,7 @@ fn a_panic_is_found_with_its_message_and_its_place() {
 }
 
 #[test]
-fn a_panic_counts_if_the_test_fails() {
+fn a_panic_is_a_failure_if_the_test_fails() {
     let out = compiled("tests", &["--test"]);
     let test = |name: &str, harness| {
         let args = [name, "--exact", "--test-threads=1"].map(Into::into).to_vec();
@@ -54,7 +54,7 @@ fn a_panic_counts_if_the_test_fails() {
         executable.harness = harness;
         explored(executable)
     };
-    // The harness and the thread of the test have one schedule.
+    // The main thread of libtest and the thread of the test have only one schedule.
     let (outcome, native) = test("expects_a_panic", Harness::Libtest);
     assert_eq!((outcome.verdict, outcome.executions()), (Verdict::Ok, Some(1)));
     assert_eq!(native.threads(), 2);

@@ -1,6 +1,6 @@
-//! Nothing is left behind: processes of the program die with the controller.
+//! No processes are left behind: those of the program die with the controller.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use preempt_explore::{Cache, Order, Plan};
@@ -11,7 +11,7 @@ use crate::compile::{compiled, executable};
 /// Set in the process that is killed.
 const VICTIM: &str = "PREEMPT_NATIVE_TEST_VICTIM";
 
-/// The processes whose executable is this file.
+/// The number of processes whose executable is this file.
 fn processes(path: &std::path::Path) -> usize {
     let all = std::fs::read_dir("/proc").expect("processes can be listed");
     all.filter_map(|entry| std::fs::read_link(entry.ok()?.path().join("exe")).ok())
@@ -30,7 +30,7 @@ fn await_processes(path: &std::path::Path, wanted: impl Fn(usize) -> bool) -> bo
     false
 }
 
-/// The processes of an executable whose parents are processes of it, too: children of fork servers.
+/// The children of fork servers: processes of an executable whose parents are processes of it too.
 fn children(path: &std::path::Path) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").expect("processes can be listed").flatten();
     let ids: Vec<i32> = all
@@ -44,7 +44,18 @@ fn children(path: &std::path::Path) -> Vec<i32> {
     ids.iter().copied().filter(|&id| parent(id).is_some_and(|p| ids.contains(&p))).collect()
 }
 
-/// The same for many controllers and children: `preempt-bench robust`.
+/// Starts the test `name` again, as the process that is killed.
+fn start_victim(name: &str) -> Child {
+    Command::new(std::env::current_exe().expect("tests have a path"))
+        .args(["--exact", name, "--nocapture"])
+        .env(VICTIM, "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the test can be started again")
+}
+
+/// `preempt-bench robust` does the same with many more controllers and children.
 #[test]
 fn controllers_and_children_that_are_killed_at_random_moments_leave_nothing_behind() {
     const NAME: &str = "bounded_buffer";
@@ -69,13 +80,7 @@ fn controllers_and_children_that_are_killed_at_random_moments_leave_nothing_behi
     let mut killed = 0;
     let mut moment = 1_u64;
     for _ in 0..3 {
-        let mut controller = Command::new(std::env::current_exe().expect("tests have a path"))
-            .args(["--exact", name, "--nocapture"])
-            .env(VICTIM, "1")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the test can be started again");
+        let mut controller = start_victim(name);
         assert!(await_processes(&path, |count| count >= 2), "a search was running");
         // Most children end before the signal arrives, so this continues until one was killed.
         let killed_before = killed;
@@ -101,7 +106,7 @@ fn controllers_and_children_that_are_killed_at_random_moments_leave_nothing_behi
 #[test]
 fn a_controller_that_is_killed_leaves_no_process_behind() {
     if std::env::var_os(VICTIM).is_some() {
-        // The process that is killed: it explores without end.
+        // This process is killed; its search would take minutes.
         let mut spins = executable("spins");
         spins.max_turn = Duration::from_secs(600);
         let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
@@ -111,13 +116,7 @@ fn a_controller_that_is_killed_leaves_no_process_behind() {
     }
     let path = compiled("spins").canonicalize().expect("the program was compiled");
     let name = "safety::a_controller_that_is_killed_leaves_no_process_behind";
-    let mut controller = Command::new(std::env::current_exe().expect("tests have a path"))
-        .args(["--exact", name, "--nocapture"])
-        .env(VICTIM, "1")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the test can be started again");
+    let mut controller = start_victim(name);
     let running = await_processes(&path, |count| count >= 2);
     controller.kill().expect("a child can be killed");
     controller.wait().expect("a child can be awaited");

@@ -1,4 +1,4 @@
-//! All strategies over executions agree about the programs of the corpus.
+//! All strategies over executions agree on the programs of the corpus.
 
 use preempt_explore::plan::strategies::{Entry, STRATEGIES, Value};
 use preempt_explore::{Cache, Order, Plan, Reduction, Subject};
@@ -46,7 +46,7 @@ fn every_strategy_of_the_table_finds_an_error() {
         |entry: &&Entry| entry.searches(Subject::Program) && entry.searches(Subject::Model);
     for entry in STRATEGIES.iter().filter(searches) {
         let (order, reduction) = match entry.value_for(Subject::Program) {
-            // Step by step there would be thousands of short executions.
+            // With a smaller increment there would be thousands of short executions.
             Value::Order(Order::IterativeDepth { .. }) => {
                 (Some(Order::IterativeDepth { by: 100 }), None)
             }
@@ -104,7 +104,7 @@ fn a_reduction_has_one_execution_for_each_trace() {
 }
 
 #[test]
-fn random_searches_find_errors_and_their_seed_decides() {
+fn random_searches_find_errors_and_are_reproducible() {
     for order in [Order::Random, Order::Pct { depth: 3 }, Order::Urw] {
         let explore = |seed| {
             let plan = Plan { order, runs: 60, seed, shrink: None, ..Plan::new() };

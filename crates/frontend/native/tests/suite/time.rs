@@ -1,4 +1,4 @@
-//! Virtual time: what a pass assumes about it, and how a trace shows it.
+//! Virtual time: the assumptions of a pass, and how a trace shows it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn explored(executable: Executable) -> (Outcome, Native) {
 }
 
 #[test]
-fn a_pass_that_relies_on_the_longest_delay_says_so() {
+fn a_pass_that_relies_on_the_maximal_delay_says_so() {
     let assumes = |native: &Native| {
         native.assumptions().iter().any(|words| words.contains("delayed by more than 1 ms"))
     };

@@ -1,36 +1,37 @@
 //! Atomic operations of code that was built with the instrumentation of ThreadSanitizer.
 //!
-//! A compiler that instruments for ThreadSanitizer replaces every atomic operation by a call of a
-//! function of that name: `__tsan_atomic32_fetch_add(address, operand, order)`. These are the
-//! functions. gcc, clang and rustc have flags to call them without linking ThreadSanitizer itself.
+//! A compiler that instruments for ThreadSanitizer replaces every atomic operation by a call such
+//! as `__tsan_atomic32_fetch_add(address, operand, order)`. This file defines the called functions.
+//! gcc, clang and rustc have flags to instrument without linking ThreadSanitizer itself.
 //!
 //! Every operation is a scheduling point with its address, size and memory orders, and logs the
-//! values that it has found and left. The execution is sequentially consistent, whatever the
-//! orders: one thread runs at a time.
+//! values before and after it. The execution is sequentially consistent, whatever the memory
+//! orders, because one thread runs at a time.
 //!
-//! An operation that has changed a value is followed by a second point ([`Op::AfterWrite`]). A
-//! thread that has just set a flag often continues with what the flag protects, by plain accesses
-//! or by precompiled code that is not visible here. With points before operations only, that code
-//! would always follow its flag at once, and no other thread could come in between.
+//! An operation that has changed a value is followed by a second scheduling point
+//! ([`Op::AfterWrite`]). A thread that has just set a flag often continues with the data that the
+//! flag protects, by plain accesses or by precompiled code that is not visible here. With points
+//! only before operations, that code would always run in the same step as the write, and no other
+//! thread could run in between.
 //!
-//! Nothing is a point before the program has created a thread: there is no choice. Outside of an
-//! execution the functions perform the operation and nothing else.
+//! Before the program has created a thread there are no scheduling points, because there is nothing
+//! to choose. Outside of an execution the functions only perform the operation.
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use crate::block::{Op, digest, orders};
-use crate::schedule::{Next, active, log_values, point, runtime};
+use crate::schedule::{Next, Values, active, log_values, point, runtime};
 
-/// What an operation has found and left, and whether it has written.
+/// The values before and after an operation, and whether it has written.
 struct Done<T> {
     found: T,
     left: T,
     wrote: bool,
 }
 
-/// What the hooks need to know about an operation beside its effect.
+/// The description of an operation for the log.
 struct Call {
     op: Op,
     address: usize,
@@ -40,7 +41,7 @@ struct Call {
     pc: usize,
 }
 
-/// Performs an operation: as a step if it is one, and as nothing but itself otherwise.
+/// Performs an operation, as a step if the calling thread is in an execution with several threads.
 #[inline(always)]
 fn operate<T: Copy + PartialEq + Into<u128>>(call: Call, apply: impl FnOnce() -> Done<T>) -> T {
     if !active() || !runtime().concurrent {
@@ -50,7 +51,7 @@ fn operate<T: Copy + PartialEq + Into<u128>>(call: Call, apply: impl FnOnce() ->
     let object = address as u64;
     point(Next { size, value: orders, operands, ..Next::on(op, object, pc) });
     let Done { found, left, wrote } = apply();
-    log_values(size, found.into(), left.into(), wrote);
+    log_values(size, Values { found: found.into(), left: left.into(), wrote });
     if found != left {
         point(Next { size, ..Next::on(Op::AfterWrite, object, pc) });
     }
@@ -141,7 +142,8 @@ macro_rules! atomics {
                 let operands = digest(operand.into(), 0);
                 let call = Call { op: Op::Store, address, size: SIZE, orders, operands, pc };
                 operate(call, || {
-                    // SAFETY: the program passes a valid atomic. The log has what it held before.
+                    // An exchange, because the log contains the value before.
+                    // SAFETY: the program passes a valid atomic.
                     let found = unsafe { &*p }.swap(operand, SeqCst);
                     Done { found, left: operand, wrote: true }
                 });
@@ -193,7 +195,7 @@ macro_rules! atomics {
                 }
             }
             export!($strong, compare_exchange_into);
-            // A weak one that fails although the value is the expected one is not explored.
+            // Spurious failures of the weak form are not explored.
             export!($weak, compare_exchange_into);
         };
         update!($type, $atomic, $exchange, Exchange, swap, |_, new| new);
@@ -271,8 +273,8 @@ atomics!(
     "__tsan_atomic64_compare_exchange_val"
 );
 
-/// Atomics of 16 bytes. Their one instruction is compare-and-exchange, and it is the program's: who
-/// runs a program with such atomics has it.
+/// Atomics of 16 bytes. All operations use `cmpxchg16b`, which the processor has if the program was
+/// built with such atomics.
 mod wide {
     use super::*;
 
@@ -309,7 +311,7 @@ mod wide {
     unsafe fn replace(p: *mut u128, new: impl Fn(u128) -> u128) -> u128 {
         let mut guess = 0;
         loop {
-            // SAFETY: as for this function. The value is written back if it is a right guess.
+            // SAFETY: as for this function.
             let found = unsafe { replace_if(p, guess, new(guess)) };
             if found == guess {
                 return found;
@@ -350,7 +352,7 @@ mod wide {
 
     macro_rules! updates {
         ($($name:literal $body:ident $op:ident $new:expr;)+) => {$(
-            // The operand takes two registers.
+            // The operand takes two registers, so the sixth register is the fifth argument.
             unsafe extern "C" fn $body(
                 p: *mut u128,
                 operand: u128,
@@ -378,7 +380,7 @@ mod wide {
         "__tsan_atomic128_fetch_nand" fetch_nand FetchNand |old, by| !(old & by);
     }
 
-    /// The seventh and the eighth argument are on the stack.
+    /// `failure` and `pc` do not fit into registers and are on the stack.
     unsafe extern "C" fn compare_exchange(
         p: *mut u128,
         expected: u128,
@@ -398,7 +400,7 @@ mod wide {
         })
     }
 
-    /// Both arguments of the stack are passed on: the order of a failure, and the return address.
+    /// Passes both arguments on the stack: the order of a failure, and the return address.
     #[unsafe(export_name = "__tsan_atomic128_compare_exchange_val")]
     #[unsafe(naked)]
     pub unsafe extern "C" fn compare_exchange_val() {
@@ -438,7 +440,7 @@ mod wide {
         }
     }
 
-    /// The return address is passed on the stack.
+    /// Passes the return address on the stack.
     #[unsafe(export_name = "__tsan_atomic128_compare_exchange_strong")]
     #[unsafe(naked)]
     pub unsafe extern "C" fn compare_exchange_strong() {
@@ -455,7 +457,7 @@ mod wide {
         )
     }
 
-    /// As the strong one.
+    /// The weak form is the strong one.
     #[unsafe(export_name = "__tsan_atomic128_compare_exchange_weak")]
     #[unsafe(naked)]
     pub unsafe extern "C" fn compare_exchange_weak() {
@@ -463,13 +465,13 @@ mod wide {
     }
 }
 
-/// A fence orders accesses of its own thread. In a sequentially consistent execution that changes
-/// nothing; it decides what is a data race.
+/// A fence orders accesses of its own thread. In a sequentially consistent execution it has no
+/// effect, except on which accesses are data races.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_atomic_thread_fence(order: c_int) {
     crate::race::fence(order as u32);
 }
 
-/// A fence for signal handlers of the same thread.
+/// A fence for signal handlers of the same thread has no effect here.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_atomic_signal_fence(_order: c_int) {}

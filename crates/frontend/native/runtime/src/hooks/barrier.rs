@@ -7,7 +7,7 @@ use crate::real::real;
 use crate::schedule::{Next, log_misuse, objects, point, unsupported};
 use crate::sys::P;
 
-/// The result for the thread that completes the parties.
+/// `PTHREAD_BARRIER_SERIAL_THREAD`: the result of the last thread that arrives.
 const SERIAL_THREAD: c_int = -1;
 
 hook!(fn pthread_barrier_init(barrier: P, attributes: P, parties: c_uint; pc) -> c_int {

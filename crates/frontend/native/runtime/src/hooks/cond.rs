@@ -1,9 +1,9 @@
 //! Condition variables, of POSIX and of C11.
 //!
-//! A wait is two operations: it unlocks the mutex and starts to wait, and it continues after a
-//! notification as soon as the mutex is free. A timeout ends the wait at once, and locking the
-//! mutex is an operation of its own then: others may set what the thread waits for in between,
-//! although it returns `ETIMEDOUT`. There are no spurious wakeups.
+//! A wait is two operations: the first unlocks the mutex and starts to wait; the second continues
+//! after a notification once the mutex is free. A timeout ends the wait at once, and locking the
+//! mutex is then a separate operation: in between, other threads may make the awaited condition
+//! true, although the wait returns `ETIMEDOUT`. Spurious wakeups are not explored.
 
 use core::ffi::c_int;
 
@@ -16,16 +16,16 @@ use crate::sys::{EPERM, ETIMEDOUT, P};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
-/// Waits, until the deadline if there is one.
+/// Waits for a notification, at most until the deadline if there is one.
 fn wait(condvar: P, mutex: P, deadline: Option<u64>, pc: usize) -> c_int {
     let (object, other) = (condvar as u64, mutex as u64);
     let held = objects().at(ObjectKind::Mutex, other, || 0);
     if !held.is_owned_by(ThreadId::new(me())) {
-        // What the C library does then is undefined. The controller reports the unlock.
+        // This is undefined behaviour. The controller reports the unlock.
         point(Next::on(Op::Unlock, other, pc));
         return EPERM;
     }
-    // A recursive mutex is released however often it is locked, and is locked as often afterwards.
+    // A wait releases all levels of a recursive mutex, and restores them afterwards.
     let relocked = core::mem::take(&mut held.relocked);
     point(Next::on_both(Op::Wait, object, other, pc));
     let wake = match deadline {
@@ -65,7 +65,9 @@ hook!(fn pthread_cond_wait(condvar: P, mutex: P; pc) -> c_int {
 hook!(fn pthread_cond_timedwait(condvar: P, mutex: P, time: *const Time; pc) -> c_int {
     wait(condvar, mutex, Some(until(time)), pc)
 });
-hook!(fn pthread_cond_clockwait(condvar: P, mutex: P, _clock: c_int, time: *const Time; pc) -> c_int {
+hook!(fn pthread_cond_clockwait(
+    condvar: P, mutex: P, _clock: c_int, time: *const Time; pc
+) -> c_int {
     wait(condvar, mutex, Some(until(time)), pc)
 });
 hook!(fn pthread_cond_signal(condvar: P; pc) -> c_int { notify(condvar, Op::NotifyOne, pc) });

@@ -1,22 +1,22 @@
 //! Reading, writing and closing descriptors, and making new ones.
 //!
-//! An operation on a pipe, a socket or an eventfd is a scheduling point. If it would have to wait,
-//! the thread waits in the model ([`crate::descriptors`]); one that does not wait (`O_NONBLOCK`) is
-//! performed at once, whatever comes of it. Operations on files are none of this library's
-//! business.
+//! An operation on a pipe, a socket or an eventfd is a scheduling point. If it would block, the
+//! thread waits in the model ([`crate::descriptors`]). A nonblocking operation (`O_NONBLOCK`) is
+//! performed at once and may fail with `EAGAIN`. Operations on files are not controlled.
 
 use core::ffi::{c_int, c_uint};
 
 use super::time::{Time, after};
 use crate::block::{Call, NEVER, Op};
-use crate::descriptors::{READABLE, Sort, WRITABLE, Wait, is_nonblocking, sort, without_waiting};
+use crate::descriptors::{
+    DescriptorKind, READABLE, WRITABLE, Wait, is_nonblocking, kind_of, without_waiting,
+};
 use crate::schedule::{Next, point};
 use crate::sys::{self, EAGAIN, result};
 
 /// `EAGAIN` as the kernel returns it.
 pub const AGAIN: isize = -(EAGAIN as isize);
 
-/// An operation on a descriptor.
 fn on(op: Op, call: Call, fd: c_int, pc: usize) -> Next {
     Next { value: call as u32, other: fd as u32 as u64, ..Next::on(op, 0, pc) }
 }
@@ -26,25 +26,25 @@ pub fn announce_io(call: Call, fd: c_int, pc: usize) {
     point(on(Op::Io, call, fd, pc));
 }
 
-/// Waits. Returns whether the time is over.
+/// Waits for descriptors. Returns whether the wait timed out.
 pub fn wait_for(call: Call, fd: c_int, wait: Wait, deadline: u64, pc: usize) -> bool {
     point(on(Op::IoWait, call, fd, pc).waiting(wait).until(deadline)).alternative == 1
 }
 
-/// The raw system call with these arguments.
+/// Makes a system call with up to six arguments. Returns its result, or the negated error.
 pub fn raw<const N: usize>(number: usize, args: [usize; N]) -> isize {
     let all = core::array::from_fn(|at| args.get(at).copied().unwrap_or(0));
     // SAFETY: the program passes what it would pass to the kernel.
     unsafe { sys::call(number, all) }
 }
 
-/// Options of sockets that limit the time of waiting.
+/// `SO_RCVTIMEO` and `SO_SNDTIMEO`.
 const RECEIVE_TIMEOUT: usize = 20;
 const SEND_TIMEOUT: usize = 21;
 
-/// The deadline of an operation on a socket.
-fn deadline(fd: c_int, sort: Sort, events: i16) -> u64 {
-    if sort != Sort::Socket {
+/// The deadline of an operation, which only sockets have.
+fn deadline(fd: c_int, kind: DescriptorKind, events: i16) -> u64 {
+    if kind != DescriptorKind::Socket {
         return NEVER;
     }
     const SOCKET_LEVEL: usize = 1;
@@ -63,23 +63,24 @@ fn deadline(fd: c_int, sort: Sort, events: i16) -> u64 {
 pub struct Use {
     pub call: Call,
     pub fd: c_int,
+    /// The events for which it waits, as in [`PollFd`](crate::descriptors::PollFd).
     pub events: i16,
-    /// Whether the call itself says that it does not wait.
+    /// Whether the call itself asks not to wait (`MSG_DONTWAIT`).
     pub at_once: bool,
     pub pc: usize,
 }
 
-/// Performs an operation that needs its descriptor to be ready once.
+/// Performs an operation that is complete after one system call.
 pub fn perform(Use { call, fd, events, at_once, pc }: Use, operation: impl Fn() -> isize) -> isize {
-    let sort = sort(fd);
-    if sort == Sort::Plain {
+    let kind = kind_of(fd);
+    if kind == DescriptorKind::Plain {
         return result(operation());
     }
     if at_once || is_nonblocking(fd) {
         announce_io(call, fd, pc);
         return result(operation());
     }
-    let deadline = deadline(fd, sort, events);
+    let deadline = deadline(fd, kind, events);
     loop {
         if wait_for(call, fd, Wait::One { fd, events }, deadline, pc) {
             return result(AGAIN);
@@ -91,25 +92,25 @@ pub fn perform(Use { call, fd, events, at_once, pc }: Use, operation: impl Fn() 
     }
 }
 
-/// Performs an operation on `len` bytes that continues until all of them are done, as blocking
-/// writes do. `operation` gets the number of bytes that are done.
+/// Performs an operation that continues until all `len` bytes are transferred, as blocking writes
+/// do. `operation` gets the number of bytes transferred so far.
 pub fn perform_all(usage: Use, len: usize, operation: impl Fn(usize) -> isize) -> isize {
     let Use { call, fd, events, at_once, pc } = usage;
-    let sort = sort(fd);
-    if sort == Sort::Plain || at_once || is_nonblocking(fd) {
+    let kind = kind_of(fd);
+    if kind == DescriptorKind::Plain || at_once || is_nonblocking(fd) {
         return perform(usage, || operation(0));
     }
-    let deadline = deadline(fd, sort, events);
+    let deadline = deadline(fd, kind, events);
     let mut done = 0;
     loop {
-        let late = wait_for(call, fd, Wait::One { fd, events }, deadline, pc);
-        let now = if late { AGAIN } else { without_waiting(fd, || operation(done)) };
-        match now {
-            AGAIN if !late => {}
-            // The end of the input, or an error: what was done before counts.
+        let timed_out = wait_for(call, fd, Wait::One { fd, events }, deadline, pc);
+        let part = if timed_out { AGAIN } else { without_waiting(fd, || operation(done)) };
+        match part {
+            AGAIN if !timed_out => {}
+            // The end of the input, or an error: returns what was transferred before, if anything.
             ..=0 if done > 0 => return done as isize,
-            ..=0 => return result(now),
-            _ => done += now as usize,
+            ..=0 => return result(part),
+            _ => done += part as usize,
         }
         if done >= len {
             return done as isize;
@@ -155,11 +156,9 @@ pub struct Part {
     len: usize,
 }
 
-/// The parts of a vector of the program.
-///
 /// # Safety
 ///
-/// The vector has this many parts.
+/// `first` points to `count` parts.
 unsafe fn parts<'a>(first: *const Part, count: c_int) -> &'a [Part] {
     if count <= 0 {
         return &[];
@@ -181,7 +180,7 @@ hook!(fn writev(fd: c_int, first: *const Part, count: c_int; pc) -> isize {
         if done == 0 {
             return raw(sys::WRITEV, [fd as usize, first as usize, count as usize]);
         }
-        // The rest of the part in which the last write stopped.
+        // Continue with the rest of the part in which the last write stopped.
         let mut before = done;
         for part in all {
             if before < part.len {
@@ -194,20 +193,25 @@ hook!(fn writev(fd: c_int, first: *const Part, count: c_int; pc) -> isize {
 });
 
 hook!(fn close(fd: c_int; pc) -> c_int {
-    if sort(fd) != Sort::Plain {
+    if kind_of(fd) != DescriptorKind::Plain {
         announce_io(Call::Close, fd, pc);
     }
     result(raw(sys::CLOSE, [fd as usize])) as c_int
 });
 
-/// Makes a new descriptor. Which number it gets depends on the order of these calls.
+/// Makes a new descriptor. It is a scheduling point because the number of the descriptor depends on
+/// the order of these calls.
 fn make(pc: usize, number: usize, args: [usize; 4]) -> c_int {
     announce_io(Call::Create, -1, pc);
     result(raw(number, args)) as c_int
 }
 
 hook!(fn pipe(ends: usize; pc) -> c_int { make(pc, sys::PIPE2, [ends, 0, 0, 0]) });
-hook!(fn pipe2(ends: usize, flags: usize; pc) -> c_int { make(pc, sys::PIPE2, [ends, flags, 0, 0]) });
+hook!(fn pipe2(
+    ends: usize, flags: usize; pc
+) -> c_int {
+    make(pc, sys::PIPE2, [ends, flags, 0, 0])
+});
 hook!(fn eventfd(value: c_uint, flags: c_int; pc) -> c_int {
     make(pc, sys::EVENTFD2, [value as usize, flags as usize, 0, 0])
 });

@@ -1,4 +1,4 @@
-//! Futexes through `syscall`, as the standard library of Rust and libstdc++ use them, and other
+//! Futexes through libc's `syscall`, as Rust's standard library and libstdc++ use them, and other
 //! system calls that are made in this way.
 
 use core::ffi::{c_int, c_long};
@@ -12,7 +12,8 @@ use crate::sys::{self, EAGAIN, ETIMEDOUT};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
-/// The exported function. A futex call gets the return address instead of the number of the call.
+/// The exported function. For a futex call it passes the return address in place of the number of
+/// the call.
 ///
 /// # Safety
 ///
@@ -31,8 +32,7 @@ pub unsafe extern "C" fn syscall() {
     )
 }
 
-/// Performs a system call of the program, which was made at `pc`. Returns its result, or the
-/// negated error.
+/// Performs a system call that the program made at `pc`. Returns its result, or the negated error.
 ///
 /// # Safety
 ///
@@ -88,8 +88,8 @@ unsafe extern "C" fn other(
     e: usize,
     f: usize,
 ) -> c_long {
-    // SAFETY: the program passes what it would pass to the kernel. The place of the call is not
-    // known; only a yield would show it.
+    // SAFETY: the program passes what it would pass to the kernel. The return address is not known;
+    // only a yield would show it.
     sys::result(unsafe { perform(0, number, [a, b, c, d, e, f]) }) as c_long
 }
 
@@ -115,7 +115,7 @@ unsafe extern "C" fn futex(
     sys::result(done) as c_long
 }
 
-/// A futex call of a thread that is scheduled. Returns its result, or the negated error.
+/// Performs a futex call on the model. Returns its result, or the negated error.
 fn control(
     pc: usize,
     word: usize,
@@ -136,7 +136,7 @@ fn control(
     }
 }
 
-/// The name of an operation that has no model.
+/// The name of a futex operation that is not modelled.
 fn name(operation: usize) -> &'static str {
     match operation {
         3 => "the futex operation FUTEX_REQUEUE",
@@ -156,15 +156,17 @@ fn limit(timeout: usize, meaning: fn(*const Time) -> u64) -> Option<u64> {
 
 fn wait(word: usize, expected: u32, deadline: Option<u64>, pc: usize) -> isize {
     let address = word as u64;
-    // The word is the second object: what others write there decides whether the thread waits.
+    // The word is also the second object, because its value decides whether the thread waits.
     let value = expected;
     point(Next { value, ..Next::on_both(Op::FutexWait, address, address, pc) });
-    // SAFETY: the program passes a valid word. Reading it and starting to wait are one step.
+    // Reading the word and starting to wait are one step.
+    // SAFETY: the program passes a valid word.
     let found = unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
     log_learned(u32::from(found == expected), found);
-    crate::race::after_futex(found == expected);
     let mut result = EAGAIN;
-    if found == expected {
+    if found != expected {
+        crate::race::after_unexpected_word();
+    } else {
         runtime().act(ThreadId::new(me()), ObjectKind::Futex, address, Action::Wait);
         let woken = match deadline {
             None => Next::on_both(Op::FutexWoken, address, address, pc),

@@ -1,8 +1,8 @@
 //! Allocation: see [`crate::heap`].
 //!
-//! Outside of an execution, for threads that are inside of this library, and for memory that comes
-//! from there, the functions of the C library do the work. They are called by the names under which
-//! glibc offers them to replacements, because looking a name up may allocate.
+//! Outside of an execution, in code of this library, and for memory that was allocated there, the
+//! functions of the C library are called. They are called by the names that glibc provides for
+//! replacements (`__libc_malloc`), because looking up a name may allocate.
 
 use core::ffi::c_int;
 
@@ -23,7 +23,7 @@ const NO_MEMORY: c_int = 12;
 const INVALID: c_int = 22;
 const PAGE: usize = 4096;
 
-/// The result of an allocation in the way of libc.
+/// Converts the result of an allocation to libc's convention: a null pointer and `errno`.
 fn result(block: usize) -> P {
     if block == 0 {
         // SAFETY: libc returns the address of the thread's own variable.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn malloc(size: usize) -> P {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> P {
     if heap::is_on() {
-        // No memory is used twice, so it is zero.
+        // Memory is never reused, so it is zero.
         return result(count.checked_mul(size).map_or(0, |size| heap::allocate(size, 0)));
     }
     // SAFETY: as for this function.
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut P, alignment: usize, size: usi
     0
 }
 
-/// Exports functions that free: they get their return address as an argument.
+/// Defines an exported function that passes its return address to the body in `$register`.
 macro_rules! export {
     ($name:ident, $register:literal, $body:ident) => {
         /// # Safety
@@ -142,7 +142,7 @@ unsafe extern "C" fn free_at(block: P, pc: usize) {
         // SAFETY: as for `free`.
         return unsafe { __libc_free(block) };
     }
-    // A thread that is inside of this library frees what it has allocated outside: it stays.
+    // In code of this library, memory of the program is not freed, because it is never reused.
     if heap::is_on() {
         heap::release(block as usize, pc);
     }
@@ -156,10 +156,10 @@ unsafe extern "C" fn realloc_at(block: P, size: usize, pc: usize) -> P {
     // SAFETY: as for `malloc`.
     let new = unsafe { malloc(size) };
     if !new.is_null() && !block.is_null() {
-        let both = heap::size(block as usize).min(size);
-        // SAFETY: both blocks have as many bytes, and they are different ones.
+        let common = heap::size(block as usize).min(size);
+        // SAFETY: both blocks have this many bytes, and they do not overlap.
         unsafe {
-            core::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast::<u8>(), both);
+            core::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast::<u8>(), common);
             free_at(block, pc);
         }
     }

@@ -1,12 +1,13 @@
-//! Plain accesses to memory, and the other functions of the instrumentation of ThreadSanitizer.
+//! Plain accesses to memory, and the remaining functions of ThreadSanitizer's instrumentation.
 //!
 //! Plain accesses are not scheduling points. They are examined for data races ([`crate::race`]).
 
 use core::ffi::{c_int, c_void};
 
+use crate::footprint::Access;
 use crate::sys::{self, P};
 
-/// Defines functions that do nothing. What they return is never used.
+/// Defines functions that do nothing. Their results are never used.
 macro_rules! ignored {
     ($($name:ident)+) => {$(
         #[unsafe(no_mangle)]
@@ -20,13 +21,15 @@ ignored! {
     __tsan_vptr_read __tsan_vptr_update
 }
 
-/// Defines functions for accesses to a number of bytes. The exported function is a jump with the
-/// return address as the second argument, as in [`super`].
+/// Defines functions for accesses to a fixed number of bytes. The exported function is a jump that
+/// passes the return address as the second argument, as in [`super`].
 macro_rules! accesses {
-    ($($name:ident($size:literal, $writes:literal);)+) => {$(
+    ($($name:ident($size:literal, $access:ident);)+) => {$(
         mod $name {
+            use super::Access;
+
             extern "C" fn body(address: usize, pc: usize) {
-                crate::race::access(address, $size, $writes, pc);
+                crate::race::access(address, $size, Access::$access, pc);
             }
 
             #[unsafe(no_mangle)]
@@ -40,59 +43,61 @@ macro_rules! accesses {
 
 // A volatile access is not atomic.
 accesses! {
-    __tsan_read1(1, false);
-    __tsan_write1(1, true);
-    __tsan_read2(2, false);
-    __tsan_write2(2, true);
-    __tsan_read4(4, false);
-    __tsan_write4(4, true);
-    __tsan_read8(8, false);
-    __tsan_write8(8, true);
-    __tsan_read16(16, false);
-    __tsan_write16(16, true);
-    __tsan_unaligned_read2(2, false);
-    __tsan_unaligned_write2(2, true);
-    __tsan_unaligned_read4(4, false);
-    __tsan_unaligned_write4(4, true);
-    __tsan_unaligned_read8(8, false);
-    __tsan_unaligned_write8(8, true);
-    __tsan_unaligned_read16(16, false);
-    __tsan_unaligned_write16(16, true);
-    __tsan_volatile_read1(1, false);
-    __tsan_volatile_write1(1, true);
-    __tsan_volatile_read2(2, false);
-    __tsan_volatile_write2(2, true);
-    __tsan_volatile_read4(4, false);
-    __tsan_volatile_write4(4, true);
-    __tsan_volatile_read8(8, false);
-    __tsan_volatile_write8(8, true);
-    __tsan_volatile_read16(16, false);
-    __tsan_volatile_write16(16, true);
-    __tsan_unaligned_volatile_read2(2, false);
-    __tsan_unaligned_volatile_write2(2, true);
-    __tsan_unaligned_volatile_read4(4, false);
-    __tsan_unaligned_volatile_write4(4, true);
-    __tsan_unaligned_volatile_read8(8, false);
-    __tsan_unaligned_volatile_write8(8, true);
-    __tsan_unaligned_volatile_read16(16, false);
-    __tsan_unaligned_volatile_write16(16, true);
-    __tsan_read_write1(1, true);
-    __tsan_read_write2(2, true);
-    __tsan_read_write4(4, true);
-    __tsan_read_write8(8, true);
-    __tsan_read_write16(16, true);
-    __tsan_unaligned_read_write2(2, true);
-    __tsan_unaligned_read_write4(4, true);
-    __tsan_unaligned_read_write8(8, true);
-    __tsan_unaligned_read_write16(16, true);
+    __tsan_read1(1, Read);
+    __tsan_write1(1, Write);
+    __tsan_read2(2, Read);
+    __tsan_write2(2, Write);
+    __tsan_read4(4, Read);
+    __tsan_write4(4, Write);
+    __tsan_read8(8, Read);
+    __tsan_write8(8, Write);
+    __tsan_read16(16, Read);
+    __tsan_write16(16, Write);
+    __tsan_unaligned_read2(2, Read);
+    __tsan_unaligned_write2(2, Write);
+    __tsan_unaligned_read4(4, Read);
+    __tsan_unaligned_write4(4, Write);
+    __tsan_unaligned_read8(8, Read);
+    __tsan_unaligned_write8(8, Write);
+    __tsan_unaligned_read16(16, Read);
+    __tsan_unaligned_write16(16, Write);
+    __tsan_volatile_read1(1, Read);
+    __tsan_volatile_write1(1, Write);
+    __tsan_volatile_read2(2, Read);
+    __tsan_volatile_write2(2, Write);
+    __tsan_volatile_read4(4, Read);
+    __tsan_volatile_write4(4, Write);
+    __tsan_volatile_read8(8, Read);
+    __tsan_volatile_write8(8, Write);
+    __tsan_volatile_read16(16, Read);
+    __tsan_volatile_write16(16, Write);
+    __tsan_unaligned_volatile_read2(2, Read);
+    __tsan_unaligned_volatile_write2(2, Write);
+    __tsan_unaligned_volatile_read4(4, Read);
+    __tsan_unaligned_volatile_write4(4, Write);
+    __tsan_unaligned_volatile_read8(8, Read);
+    __tsan_unaligned_volatile_write8(8, Write);
+    __tsan_unaligned_volatile_read16(16, Read);
+    __tsan_unaligned_volatile_write16(16, Write);
+    __tsan_read_write1(1, Write);
+    __tsan_read_write2(2, Write);
+    __tsan_read_write4(4, Write);
+    __tsan_read_write8(8, Write);
+    __tsan_read_write16(16, Write);
+    __tsan_unaligned_read_write2(2, Write);
+    __tsan_unaligned_read_write4(4, Write);
+    __tsan_unaligned_read_write8(8, Write);
+    __tsan_unaligned_read_write16(16, Write);
 }
 
 /// Defines functions for accesses to a range.
 macro_rules! ranges {
-    ($($name:ident($writes:literal);)+) => {$(
+    ($($name:ident($access:ident);)+) => {$(
         mod $name {
+            use super::Access;
+
             extern "C" fn body(address: usize, size: usize, pc: usize) {
-                crate::race::access(address, size, $writes, pc);
+                crate::race::access(address, size, Access::$access, pc);
             }
 
             #[unsafe(no_mangle)]
@@ -105,11 +110,11 @@ macro_rules! ranges {
 }
 
 ranges! {
-    __tsan_read_range(false);
-    __tsan_write_range(true);
+    __tsan_read_range(Read);
+    __tsan_write_range(Write);
 }
 
-// Annotations of programs that know ThreadSanitizer.
+// Annotations for ThreadSanitizer in the source of programs.
 ignored! {
     __tsan_acquire __tsan_release
     __tsan_mutex_create __tsan_mutex_destroy __tsan_mutex_post_lock __tsan_mutex_pre_lock
@@ -121,7 +126,7 @@ ignored! {
     AnnotateRWLockCreate AnnotateRWLockDestroy AnnotateRWLockAcquired AnnotateRWLockReleased
 }
 
-/// Unlocks nothing: the number of levels that a recursive mutex was unlocked by.
+/// An annotation too. The result is by how many levels a recursive mutex was unlocked.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_mutex_pre_unlock() -> c_int {
     0
@@ -133,18 +138,18 @@ unsafe extern "C" {
     fn memset(to: *mut c_void, byte: c_int, count: usize) -> *mut c_void;
 }
 
-/// Defines a function that copies or fills memory: which of the first two arguments are accessed,
-/// and the function that does it. The exported function is a jump with the return address as the
-/// fourth argument.
+/// Defines functions that copy or fill memory: their names, the functions that do it, and whether
+/// they read the memory at the second argument. The exported function is a jump that passes the
+/// return address as the fourth argument.
 macro_rules! copies {
     ($($name:ident, $real:ident($second:ident: $type:ty), $reads:literal;)+) => {$(
         mod $name {
             use super::*;
 
             unsafe extern "C" fn body(to: P, $second: $type, count: usize, pc: usize) -> P {
-                crate::race::access(to as usize, count, true, pc);
+                crate::race::access(to as usize, count, Access::Write, pc);
                 if $reads {
-                    crate::race::access($second as usize, count, false, pc);
+                    crate::race::access($second as usize, count, Access::Read, pc);
                 }
                 // SAFETY: the program passes valid arguments.
                 unsafe { $real(to, $second, count) }

@@ -1,14 +1,14 @@
 //! The functions that the program calls instead of those of the C library.
 //!
-//! A hook is two functions: the exported one is a jump that puts its return address, the place of
-//! the call in the program, into the last register for arguments; the other one has the body. The
-//! jump leaves no frame, so threads unwind through hooks as through any function.
+//! A hook is two functions. The exported one copies its return address, which is in the program,
+//! into the last register for arguments and jumps to the other one, which has the body. The jump
+//! leaves no frame, so threads unwind through hooks as through any function.
 //!
-//! Outside of an execution, before `main` and in the fork server, hooks call the replaced function.
-//! So do calls of the unwinder: its locks and one-time initialisations are not the program's, and
-//! no other thread runs while it holds them.
+//! Outside of an execution, that is before `main` and in the fork server, hooks call the replaced
+//! function. They also do so for calls from the unwinder: its locks and one-time initialisations
+//! are not the program's, and no other thread runs while it holds them.
 
-/// Defines a hook with up to five arguments; the last name is that of the return address.
+/// Defines a hook with up to five arguments. `$pc` is the name for the return address.
 macro_rules! hook {
     (fn $name:ident($($arg:ident: $type:ty),*; $pc:ident) -> $result:ty $body:block) => {
         #[allow(non_snake_case, reason = "the C library chooses the names")]
@@ -16,7 +16,11 @@ macro_rules! hook {
             #[allow(unused_imports, reason = "most bodies use most of these")]
             use super::*;
 
-            hook!(@body [$name] [$($arg: $type),*] [_a: usize, _b: usize, _c: usize, _d: usize, _e: usize] [] $pc, $result, $body);
+            hook!(
+                @body [$name] [$($arg: $type),*]
+                [_a: usize, _b: usize, _c: usize, _d: usize, _e: usize] []
+                $pc, $result, $body
+            );
 
             /// The exported function: see the module documentation.
             #[unsafe(no_mangle)]
@@ -26,18 +30,31 @@ macro_rules! hook {
             }
         }
     };
+    // Each argument replaces one of five unused arguments, so that `$pc` is always the sixth.
     (@body [$name:ident] [] [$($pad:tt)*] [$($all:tt)*] $pc:ident, $result:ty, $body:block) => {
         hook!(@emit [$name] [$($all)*] [$($pad)*] $pc, $result, $body);
     };
-    (@body [$name:ident] [$arg:ident: $type:ty $(, $($rest:tt)*)?] [$_p:ident: usize $(, $($pads:tt)*)?] [$($all:tt)*] $pc:ident, $result:ty, $body:block) => {
-        hook!(@body [$name] [$($($rest)*)?] [$($($pads)*)?] [$($all)* $arg: $type,] $pc, $result, $body);
+    (
+        @body [$name:ident] [$arg:ident: $type:ty $(, $($rest:tt)*)?]
+        [$_p:ident: usize $(, $($pads:tt)*)?] [$($all:tt)*]
+        $pc:ident, $result:ty, $body:block
+    ) => {
+        hook!(
+            @body [$name] [$($($rest)*)?]
+            [$($($pads)*)?] [$($all)* $arg: $type,]
+            $pc, $result, $body
+        );
     };
-    (@emit [$name:ident] [$($arg:ident: $type:ty,)*] [$($pad:ident: usize),*] $pc:ident, $result:ty, $body:block) => {
+    (
+        @emit [$name:ident] [$($arg:ident: $type:ty,)*] [$($pad:ident: usize),*]
+        $pc:ident, $result:ty, $body:block
+    ) => {
         unsafe extern "C-unwind" fn body($($arg: $type,)* $($pad: usize,)* $pc: usize) -> $result {
             if !$crate::schedule::active() || $crate::server::is_unwinder($pc) {
                 $(let _ = $pad;)*
                 let _ = $pc;
-                return $crate::real::real!($name: extern "C-unwind" fn($($type),*) -> $result)($($arg),*);
+                type Real = extern "C-unwind" fn($($type),*) -> $result;
+                return $crate::real::real!($name: Real)($($arg),*);
             }
             let _ = $pc;
             $body
@@ -45,8 +62,8 @@ macro_rules! hook {
     };
 }
 
-/// Defines a hook with six arguments, which leave no register for the return address: it is in a
-/// variable between the exported function and the body. Only the thread with the baton is there.
+/// Defines a hook with six arguments, which leave no register for the return address. It is passed
+/// in a variable instead; only the thread with the baton is between the two functions.
 macro_rules! hook6 {
     (fn $name:ident($($arg:ident: $type:ty),*; $pc:ident) -> $result:ty $body:block) => {
         mod $name {
@@ -56,7 +73,8 @@ macro_rules! hook6 {
 
             unsafe extern "C-unwind" fn body($($arg: $type),*) -> $result {
                 if !$crate::schedule::active() {
-                    return $crate::real::real!($name: extern "C-unwind" fn($($type),*) -> $result)($($arg),*);
+                    type Real = extern "C-unwind" fn($($type),*) -> $result;
+                    return $crate::real::real!($name: Real)($($arg),*);
                 }
                 // SAFETY: see the documentation of the macro.
                 let $pc = unsafe { CALLER };

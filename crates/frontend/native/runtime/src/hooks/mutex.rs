@@ -1,7 +1,7 @@
 //! Mutexes and spin locks, of POSIX and of C11.
 //!
-//! Only an operation that other threads can observe is a scheduling point. A recursive mutex that
-//! its owner locks again, and an error-checking one that refuses this, change nothing for others.
+//! Only operations that other threads can observe are scheduling points. They cannot observe that
+//! the owner of a recursive mutex locks it again, nor that an error-checking mutex refuses this.
 
 use core::ffi::c_int;
 
@@ -17,14 +17,14 @@ use crate::threads::me;
 const RECURSIVE: c_int = 1;
 const ERROR_CHECKING: c_int = 2;
 
-/// What glibc leaves in the type of a mutex that was destroyed.
+/// The type that glibc stores in a destroyed mutex.
 const DESTROYED: c_int = -1;
 
-/// The type of a mutex. `pthread_mutex_t.__kind` is at byte 16, the type in its lowest two bits:
-/// the tests of `preempt-native` would fail if that changed.
+/// The type of a mutex. In glibc, `pthread_mutex_t.__kind` is at byte 16 and has the type in its
+/// lowest two bits; the tests of `preempt-native` would fail if that changed.
 fn type_of(mutex: P, pc: usize) -> c_int {
     if crate::heap::check(mutex as usize, pc) {
-        // Its memory was overwritten.
+        // The memory was freed, so it does not contain a mutex.
         return 0;
     }
     // SAFETY: the program passes a valid mutex, which has 40 bytes.
@@ -40,12 +40,14 @@ fn type_of(mutex: P, pc: usize) -> c_int {
     kind & 3
 }
 
-/// How a thread tries to get a mutex.
+/// How long a thread waits for a mutex.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attempt {
+    /// Without a limit.
     Lock,
+    /// Not at all.
     Try,
-    /// Until this deadline.
+    /// Until a deadline.
     Until(u64),
 }
 
@@ -92,7 +94,7 @@ fn release(mutex: P, kind: c_int, pc: usize) -> c_int {
     0
 }
 
-/// Checks the end of a mutex.
+/// Reports the destruction of a mutex that a thread holds.
 fn destroy(mutex: P, pc: usize) {
     if objects().at(ObjectKind::Mutex, mutex as u64, || 0).is_held() {
         log_misuse(Misuse::DestroyHeldMutex, mutex as u64, pc);
@@ -129,7 +131,7 @@ hook!(fn pthread_spin_destroy(lock: P; pc) -> c_int {
     destroy(lock, pc);
     0
 });
-// A thread that spins waits: spinning itself shows nothing to other threads.
+// Spinning is modelled as waiting, because other threads cannot observe the difference.
 hook!(fn pthread_spin_lock(lock: P; pc) -> c_int { acquire(lock, 0, Attempt::Lock, pc) });
 hook!(fn pthread_spin_trylock(lock: P; pc) -> c_int { acquire(lock, 0, Attempt::Try, pc) });
 hook!(fn pthread_spin_unlock(lock: P; pc) -> c_int { release(lock, 0, pc) });

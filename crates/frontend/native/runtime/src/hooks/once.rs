@@ -1,8 +1,8 @@
 //! One-time initialisation, of POSIX and of C11.
 //!
-//! A caller enters, performs the initialisation if it was not done yet, and leaves; while one is
-//! inside, the others wait. A caller that finds it done enters and leaves too: it observes what the
-//! initialisation wrote, so its order with it matters.
+//! A caller enters, performs the initialisation if it is not done yet, and leaves; while one thread
+//! is inside, the others wait. A caller that finds it done enters and leaves too: it observes what
+//! the initialisation wrote, so it must be ordered after it.
 
 use core::ffi::c_int;
 
@@ -12,14 +12,14 @@ use crate::sys::P;
 use crate::thread::ThreadId;
 use crate::threads::me;
 
-/// What glibc stores in a `pthread_once_t` and in a `once_flag` whose initialisation is done.
+/// The value that glibc stores in a `pthread_once_t` or `once_flag` after the initialisation.
 const DONE: c_int = 2;
 
 fn run_once(control: P, initialise: extern "C-unwind" fn(), pc: usize) -> c_int {
     let address = control as u64;
     let object = objects().at(ObjectKind::Once, address, || 0);
     if object.is_owned_by(ThreadId::new(me())) {
-        // The initialisation itself calls this: the C library waits for itself then.
+        // The initialisation itself calls this function. Like the C library, it waits for itself.
         point(Next::on(Op::EnterOnce, address, pc));
         return 0;
     }

@@ -1,8 +1,8 @@
-//! Calls by which a program reads or changes what is outside of its process. They are performed as
-//! they are, and noted: if an execution turns out to differ from an earlier one with the same
-//! schedule, these are the suspects.
+//! Calls by which a program reads or changes the world outside of its process. They are performed
+//! unchanged and noted: if an execution differs from an earlier one with the same schedule, they
+//! are the likely causes.
 //!
-//! Clocks, sleeps and random numbers are not among them: their hooks give every execution the same.
+//! Clocks, sleeps and random numbers are not noted, because they are the same in every execution.
 
 use core::ffi::{CStr, c_char, c_int, c_long};
 
@@ -10,10 +10,10 @@ use crate::real::real;
 use crate::schedule::note;
 use crate::sys::P;
 
-/// Files that are the same in all executions, as far as programs read them.
+/// Paths of files that are taken to be the same in all executions.
 const SYSTEM: [&[u8]; 6] = [b"/proc/", b"/sys/", b"/etc/", b"/usr/", b"/lib", b"/dev/null"];
 
-/// Notes that a file is opened.
+/// Notes that a file is opened for reading or writing.
 fn note_file(path: *const c_char, writes: bool) {
     if path.is_null() {
         return;
@@ -37,7 +37,8 @@ macro_rules! opens {
     ($($name:ident)+) => {$(
         hook!(fn $name(path: *const c_char, flags: c_int, mode: usize; pc) -> c_int {
             note_file(path, may_write(flags));
-            real!($name: extern "C-unwind" fn(*const c_char, c_int, usize) -> c_int)(path, flags, mode)
+            type Real = extern "C-unwind" fn(*const c_char, c_int, usize) -> c_int;
+            real!($name: Real)(path, flags, mode)
         });
     )+};
 }
@@ -78,7 +79,7 @@ macro_rules! noted {
     )+};
 }
 
-// Each execution is a process of its own, on whatever processor, and takes its own time.
+// The results differ between executions, because each is a process of its own.
 noted! {
     getpid -> c_int;
     getppid -> c_int;

@@ -6,7 +6,7 @@ use super::descriptor::{announce_io, raw, wait_for};
 use super::time::{Time, after, after_nanoseconds};
 use crate::block::{Call, NEVER};
 use crate::descriptors::{
-    PollFd, READABLE, Set, Wait, poll as poll_now, select as select_now, sort,
+    PollFd, READABLE, Results, Set, Wait, kind_of, poll as poll_now, select as select_now,
 };
 use crate::schedule::runtime;
 use crate::sys::{self, P, result};
@@ -36,7 +36,7 @@ fn relative(time: *const Time) -> Limit {
     if unsafe { (*time).is_zero() } { Limit::Now } else { Limit::Until(after(time)) }
 }
 
-/// Waits until `ask` finds something, which returns the number of descriptors that are ready.
+/// Waits until `ask`, which returns the number of ready descriptors, does not return 0.
 fn wait(
     call: Call,
     fd: c_int,
@@ -46,17 +46,17 @@ fn wait(
     ask: impl Fn() -> isize,
 ) -> c_int {
     let Limit::Until(deadline) = limit else {
-        // There is no choice before the program has created a thread. The start of every Rust
-        // program is such a call, which would be the first line of its traces.
+        // Every Rust program starts with such a call, which would be the first line of its traces.
+        // Before the program has created a thread, there is nothing to choose.
         if runtime().concurrent {
             announce_io(call, fd, pc);
         }
         return result(ask()) as c_int;
     };
     loop {
-        let late = wait_for(call, fd, what, deadline, pc);
+        let timed_out = wait_for(call, fd, what, deadline, pc);
         let ready = ask();
-        if ready != 0 || late {
+        if ready != 0 || timed_out {
             return result(ready) as c_int;
         }
     }
@@ -64,9 +64,10 @@ fn wait(
 
 fn poll_all(first: *mut PollFd, count: usize, limit: Limit, pc: usize) -> c_int {
     // SAFETY: the program passes a valid array.
-    let fd = (0..count).map(|at| unsafe { (*first.add(at)).fd });
-    let known = fd.filter(|&fd| fd >= 0).inspect(|&fd| _ = sort(fd)).next().unwrap_or(-1);
-    wait(Call::Poll, known, Wait::Several { first, count }, limit, pc, || poll_now(first, count))
+    let fds = (0..count).map(|at| unsafe { (*first.add(at)).fd });
+    // `kind_of` refuses a descriptor that may lead to another process.
+    let shown = fds.filter(|&fd| fd >= 0).inspect(|&fd| _ = kind_of(fd)).next().unwrap_or(-1);
+    wait(Call::Poll, shown, Wait::Several { first, count }, limit, pc, || poll_now(first, count))
 }
 
 hook!(fn poll(first: *mut PollFd, count: usize, time: c_int; pc) -> c_int {
@@ -75,19 +76,26 @@ hook!(fn poll(first: *mut PollFd, count: usize, time: c_int; pc) -> c_int {
 hook!(fn __poll_chk(first: *mut PollFd, count: usize, time: c_int, _room: usize; pc) -> c_int {
     poll_all(first, count, milliseconds(time), pc)
 });
-// Masks of signals matter only for asynchronous signals, which are refused.
+// Signal masks matter only for asynchronous signals, which are refused.
 hook!(fn ppoll(first: *mut PollFd, count: usize, time: *const Time, _mask: P; pc) -> c_int {
     poll_all(first, count, relative(time), pc)
 });
-hook!(fn __ppoll_chk(first: *mut PollFd, count: usize, time: *const Time, _mask: P, _room: usize; pc) -> c_int {
+hook!(fn __ppoll_chk(
+    first: *mut PollFd, count: usize, time: *const Time, _mask: P, _room: usize; pc
+) -> c_int {
     poll_all(first, count, relative(time), pc)
 });
 
 fn select_all(count: c_int, sets: [*mut Set; 3], limit: Limit, pc: usize) -> c_int {
-    wait(Call::Select, -1, Wait::Sets { count, sets }, limit, pc, || select_now(count, sets, true))
+    wait(Call::Select, -1, Wait::Sets { count, sets }, limit, pc, || {
+        select_now(count, sets, Results::Store)
+    })
 }
 
-hook!(fn select(count: c_int, reads: *mut Set, writes: *mut Set, exceptions: *mut Set, time: *const [i64; 2]; pc) -> c_int {
+hook!(fn select(
+    count: c_int, reads: *mut Set, writes: *mut Set, exceptions: *mut Set,
+    time: *const [i64; 2]; pc
+) -> c_int {
     let limit = match time.is_null() {
         true => Limit::Until(NEVER),
         false => {
@@ -98,28 +106,35 @@ hook!(fn select(count: c_int, reads: *mut Set, writes: *mut Set, exceptions: *mu
     };
     select_all(count, [reads, writes, exceptions], limit, pc)
 });
-hook6!(fn pselect(count: c_int, reads: *mut Set, writes: *mut Set, exceptions: *mut Set, time: *const Time, _mask: P; pc) -> c_int {
+hook6!(fn pselect(
+    count: c_int, reads: *mut Set, writes: *mut Set, exceptions: *mut Set, time: *const Time,
+    _mask: P; pc
+) -> c_int {
     select_all(count, [reads, writes, exceptions], relative(time), pc)
 });
 
-fn epoll(fd: c_int, events: usize, most: c_int, limit: Limit, pc: usize) -> c_int {
+fn epoll(fd: c_int, events: usize, capacity: c_int, limit: Limit, pc: usize) -> c_int {
     let what = Wait::One { fd, events: READABLE };
     wait(Call::EpollWait, fd, what, limit, pc, || {
-        raw(sys::EPOLL_WAIT, [fd as usize, events, most as usize, 0])
+        raw(sys::EPOLL_WAIT, [fd as usize, events, capacity as usize, 0])
     })
 }
 
-hook!(fn epoll_wait(fd: c_int, events: usize, most: c_int, time: c_int; pc) -> c_int {
-    epoll(fd, events, most, milliseconds(time), pc)
+hook!(fn epoll_wait(fd: c_int, events: usize, capacity: c_int, time: c_int; pc) -> c_int {
+    epoll(fd, events, capacity, milliseconds(time), pc)
 });
-hook!(fn epoll_pwait(fd: c_int, events: usize, most: c_int, time: c_int, _mask: P; pc) -> c_int {
-    epoll(fd, events, most, milliseconds(time), pc)
+hook!(fn epoll_pwait(
+    fd: c_int, events: usize, capacity: c_int, time: c_int, _mask: P; pc
+) -> c_int {
+    epoll(fd, events, capacity, milliseconds(time), pc)
 });
-hook!(fn epoll_pwait2(fd: c_int, events: usize, most: c_int, time: *const Time, _mask: P; pc) -> c_int {
-    epoll(fd, events, most, relative(time), pc)
+hook!(fn epoll_pwait2(
+    fd: c_int, events: usize, capacity: c_int, time: *const Time, _mask: P; pc
+) -> c_int {
+    epoll(fd, events, capacity, relative(time), pc)
 });
 hook!(fn epoll_ctl(fd: c_int, operation: c_int, target: c_int, event: usize; pc) -> c_int {
-    sort(target);
+    kind_of(target);
     announce_io(Call::EpollControl, fd, pc);
     result(raw(sys::EPOLL_CTL, [fd as usize, operation as usize, target as usize, event])) as c_int
 });

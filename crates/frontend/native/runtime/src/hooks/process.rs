@@ -7,10 +7,10 @@ use crate::block::{Op, Outcome};
 use crate::real::real;
 use crate::schedule::{Next, active, block, log_panic, point, write_text};
 use crate::sys;
-use crate::threads::{NOBODY, become_thread};
+use crate::threads::{NO_THREAD, become_thread};
 
-/// The last handler of `exit`: the process ends here. What the C library does afterwards, writing
-/// buffers, shows nothing to other threads, which do not run any more.
+/// The last `atexit` handler. For the model, the process ends here: afterwards the C library only
+/// writes buffers, and the other threads do not run any more.
 pub extern "C" fn at_exit() {
     if active() {
         end();
@@ -20,10 +20,10 @@ pub extern "C" fn at_exit() {
 fn end() {
     point(Next::on(Op::Exit, 0, 0));
     block().outcome.store(Outcome::Exited as u32, SeqCst);
-    become_thread(NOBODY);
+    become_thread(NO_THREAD);
 }
 
-/// Ends the process without handlers.
+/// Ends the process without calling `atexit` handlers.
 pub fn end_now(code: c_int) -> ! {
     end();
     sys::exit_group(code)
@@ -32,7 +32,9 @@ pub fn end_now(code: c_int) -> ! {
 hook!(fn _exit(code: c_int; pc) -> () { end_now(code) });
 hook!(fn _Exit(code: c_int; pc) -> () { end_now(code) });
 
-hook!(fn __assert_fail(expression: *const c_char, file: *const c_char, line: c_uint, function: *const c_char; pc) -> () {
+hook!(fn __assert_fail(
+    expression: *const c_char, file: *const c_char, line: c_uint, function: *const c_char; pc
+) -> () {
     let text = |text: *const c_char| match text.is_null() {
         true => &b""[..],
         // SAFETY: the compiler passes strings of the program.
@@ -41,12 +43,12 @@ hook!(fn __assert_fail(expression: *const c_char, file: *const c_char, line: c_u
     write_text(&[text(expression), text(file), text(function)]);
     block().detail.store(line, SeqCst);
     block().outcome.store(Outcome::Assertion as u32, SeqCst);
-    become_thread(NOBODY);
-    let real = real!(__assert_fail: extern "C-unwind" fn(*const c_char, *const c_char, c_uint, *const c_char));
-    real(expression, file, line, function)
+    become_thread(NO_THREAD);
+    type Real = extern "C-unwind" fn(*const c_char, *const c_char, c_uint, *const c_char);
+    real!(__assert_fail: Real)(expression, file, line, function)
 });
 
-/// The class of the exceptions that Rust panics are.
+/// The exception class of Rust panics.
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
 hook!(fn _Unwind_RaiseException(exception: *mut u64; pc) -> c_int {

@@ -1,7 +1,7 @@
-//! Random numbers: the same in every execution, so that a schedule determines it.
+//! Random numbers. They are the same in every execution, so that a schedule determines it.
 //!
-//! Each thread has its own sequence. One for all threads would make what a thread reads depend on
-//! the order of independent steps.
+//! Each thread has its own sequence. With one sequence for all threads, the numbers of a thread
+//! would depend on the order of independent steps.
 
 use core::ffi::{c_int, c_uint};
 
@@ -19,7 +19,7 @@ fn next() -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Fills memory of the program.
+/// Fills memory of the program with random bytes.
 pub fn fill(bytes: *mut u8, len: usize) {
     for at in 0..len {
         // SAFETY: the program passes memory of this length.

@@ -1,5 +1,5 @@
-//! Reader-writer locks. A thread that already reads may read again: that changes nothing for other
-//! threads and is not a scheduling point.
+//! Reader-writer locks. A thread that holds a read lock may lock it for reading again: other
+//! threads cannot observe that, so it is not a scheduling point.
 
 use core::ffi::c_int;
 
@@ -11,32 +11,45 @@ use crate::sys::{EBUSY, EDEADLK, ETIMEDOUT, P};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
-/// Whether the calling thread has the lock for writing, for reading, or not.
-fn held(lock: P) -> (bool, bool) {
+/// How the calling thread holds a lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    No,
+    Reading,
+    Writing,
+}
+
+fn held(lock: P) -> Held {
     let object = objects().at(ObjectKind::RwLock, lock as u64, || 0);
     let id = ThreadId::new(me());
-    let writes = object.is_owned_by(id);
-    (writes, !writes && object.is_held_by(id))
+    if object.is_owned_by(id) {
+        Held::Writing
+    } else if object.is_held_by(id) {
+        Held::Reading
+    } else {
+        Held::No
+    }
 }
 
 fn read(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
     match held(lock) {
-        (true, _) if op == Op::TryReadLock => return EBUSY,
-        (true, _) => return EDEADLK,
-        (_, true) => {
-            *reads_again(lock) += 1;
-            return 0;
+        Held::Writing if op == Op::TryReadLock => EBUSY,
+        Held::Writing => EDEADLK,
+        Held::Reading => {
+            *extra_reads(lock) += 1;
+            0
         }
-        _ => {}
+        Held::No => acquire(lock, op, deadline, pc),
     }
-    acquire(lock, op, deadline, pc)
 }
 
 fn write(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
-    if held(lock).0 {
-        return if op == Op::TryWriteLock { EBUSY } else { EDEADLK };
+    match held(lock) {
+        Held::Writing if op == Op::TryWriteLock => EBUSY,
+        Held::Writing => EDEADLK,
+        // A thread that reads waits for itself, as with glibc.
+        Held::Reading | Held::No => acquire(lock, op, deadline, pc),
     }
-    acquire(lock, op, deadline, pc)
 }
 
 fn acquire(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
@@ -48,27 +61,27 @@ fn acquire(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
     }
 }
 
-/// How often the calling thread reads beyond the first time.
-fn reads_again(lock: P) -> &'static mut u32 {
-    let (lock, thread, rereads) = (lock as u64, me(), &mut runtime().rereads);
-    let own = rereads.iter().position(|r| r.again > 0 && r.lock == lock && r.thread == thread);
-    let Some(at) = own.or_else(|| rereads.iter().position(|r| r.again == 0)) else {
+/// How often the calling thread holds the read lock beyond the first time.
+fn extra_reads(lock: P) -> &'static mut u32 {
+    let (lock, thread, reads) = (lock as u64, me(), &mut runtime().recursive_reads);
+    let own = reads.iter().position(|r| r.extra > 0 && r.lock == lock && r.thread == thread);
+    let Some(at) = own.or_else(|| reads.iter().position(|r| r.extra == 0)) else {
         full("threads hold more than 64 read locks more than once");
     };
-    (rereads[at].lock, rereads[at].thread) = (lock, thread);
-    &mut rereads[at].again
+    (reads[at].lock, reads[at].thread) = (lock, thread);
+    &mut reads[at].extra
 }
 
 fn unlock(lock: P, pc: usize) -> c_int {
-    let (writes, reads) = held(lock);
-    if reads {
-        let again = reads_again(lock);
-        if *again > 0 {
-            *again -= 1;
+    let held = held(lock);
+    if held == Held::Reading {
+        let extra = extra_reads(lock);
+        if *extra > 0 {
+            *extra -= 1;
             return 0;
         }
     }
-    let op = if writes { Op::WriteUnlock } else { Op::ReadUnlock };
+    let op = if held == Held::Writing { Op::WriteUnlock } else { Op::ReadUnlock };
     point(Next::on(op, lock as u64, pc));
     0
 }
@@ -92,7 +105,11 @@ hook!(fn pthread_rwlock_clockrdlock(lock: P, _clock: c_int, time: *const Time; p
     read(lock, Op::TimedReadLock, until(time), pc)
 });
 hook!(fn pthread_rwlock_wrlock(lock: P; pc) -> c_int { write(lock, Op::WriteLock, NEVER, pc) });
-hook!(fn pthread_rwlock_trywrlock(lock: P; pc) -> c_int { write(lock, Op::TryWriteLock, NEVER, pc) });
+hook!(fn pthread_rwlock_trywrlock(
+    lock: P; pc
+) -> c_int {
+    write(lock, Op::TryWriteLock, NEVER, pc)
+});
 hook!(fn pthread_rwlock_timedwrlock(lock: P, time: *const Time; pc) -> c_int {
     write(lock, Op::TimedWriteLock, until(time), pc)
 });

@@ -8,8 +8,8 @@ use crate::real::real;
 use crate::schedule::{Next, objects, point};
 use crate::sys::{EAGAIN, ETIMEDOUT, P, fail};
 
-/// Performs an operation on a semaphore. One that was never initialised in this execution has the
-/// count that is in its memory: in glibc, the lower half of its first word.
+/// Performs an operation on a semaphore. If it was not initialised in this execution, its count is
+/// read from its memory: in glibc, the lower half of its first word.
 fn operate(semaphore: P, op: Op, deadline: u64, pc: usize) -> c_int {
     // SAFETY: the program passes a valid semaphore.
     let in_memory = || unsafe { *semaphore.cast::<c_uint>() };

@@ -1,5 +1,6 @@
-//! Masks and handlers of signals. `SIGSYS` belongs to [`crate::trap`]: the kernel ends a process
-//! that makes a trapped system call while this signal is blocked or has another handler.
+//! Signal masks and handlers. `SIGSYS` belongs to [`crate::trap`]: a process that makes a trapped
+//! system call while this signal is blocked is killed, and another handler would not perform the
+//! call.
 
 use core::ffi::c_int;
 
@@ -12,7 +13,7 @@ const SIGSYS: c_int = 31;
 /// A set of signals, as glibc defines it.
 type Set = [u64; 16];
 
-/// The set without `SIGSYS`.
+/// Removes `SIGSYS` from a set.
 fn without_trap(set: &Set) -> Set {
     let mut copy = *set;
     copy[0] &= !(1 << (SIGSYS - 1));

@@ -1,8 +1,9 @@
 //! Sockets between threads of the program: pairs, Unix sockets, and TCP and UDP on this machine.
 //!
-//! Connections lead to listeners of the same process. Other machines are refused; a port on which
-//! the program does not listen itself refuses the connection, whoever else listens there, so that
-//! executions do not depend on other programs.
+//! Connections lead to listeners of the same process. A connection to another machine ends the
+//! execution. A connection to a port on which the program itself does not listen fails with
+//! `ECONNREFUSED`, even if another program listens there, so that executions do not depend on other
+//! programs.
 
 use core::ffi::c_int;
 
@@ -16,16 +17,16 @@ use crate::sys::{self, result};
 const INTERNET: u16 = 2;
 const INTERNET6: u16 = 10;
 
-/// The error of a refused connection, as the kernel returns it.
+/// `ECONNREFUSED` as the kernel returns it.
 const REFUSED: isize = -111;
 
-/// Flags of single calls.
+/// `MSG_DONTWAIT` and `MSG_WAITALL`.
 const DO_NOT_WAIT: c_int = 0x40;
 const WAIT_FOR_ALL: c_int = 0x100;
 
-/// Where an address leads to.
+/// The destination of an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// A port of this machine.
     Port(u16),
     /// Another machine.
@@ -34,27 +35,27 @@ enum Place {
     Other,
 }
 
-/// Where an address of the program leads to.
+/// The destination of an address of the program.
 ///
 /// # Safety
 ///
 /// The address is null or valid for reading `len` bytes.
-unsafe fn place(address: *const u8, len: usize) -> Place {
+unsafe fn destination(address: *const u8, len: usize) -> Destination {
     if address.is_null() || len < 2 {
-        return Place::Other;
+        return Destination::Other;
     }
     // SAFETY: the caller guarantees the length.
     unsafe {
         let family = address.cast::<u16>().read_unaligned();
         let byte = |at: usize| *address.add(at);
-        let port = || Place::Port(u16::from_be_bytes([byte(2), byte(3)]));
+        let port = || Destination::Port(u16::from_be_bytes([byte(2), byte(3)]));
         match family {
             // All of 127.0.0.0/8, and the unspecified address.
             INTERNET if len >= 8 && (byte(4) == 127 || (4..8).all(|at| byte(at) == 0)) => port(),
-            // The unspecified address and the loop-back address.
+            // The unspecified and the loopback address.
             INTERNET6 if len >= 24 && (8..23).all(|at| byte(at) == 0) && byte(23) <= 1 => port(),
-            INTERNET | INTERNET6 => Place::Outside,
-            _ => Place::Other,
+            INTERNET | INTERNET6 => Destination::Outside,
+            _ => Destination::Other,
         }
     }
 }
@@ -90,8 +91,8 @@ hook!(fn socket(domain: usize, kind: usize, protocol: usize; pc) -> c_int {
 hook!(fn bind(fd: c_int, address: *const u8, len: usize; pc) -> c_int {
     announce_io(Call::Bind, fd, pc);
     // SAFETY: the program passes a valid address.
-    if let Place::Port(_) = unsafe { place(address, len) } {
-        // A connection of the execution before may still occupy the port.
+    if let Destination::Port(_) = unsafe { destination(address, len) } {
+        // A connection of an earlier execution may still occupy the port.
         const SOCKET_LEVEL: usize = 1;
         const REUSE_ADDRESS: usize = 2;
         let yes = &raw const ONE as usize;
@@ -129,17 +130,17 @@ hook!(fn accept4(fd: c_int, address: usize, len: usize, flags: usize; pc) -> c_i
 
 hook!(fn connect(fd: c_int, address: *const u8, len: usize; pc) -> c_int {
     // SAFETY: the program passes a valid address.
-    let place = unsafe { place(address, len) };
+    let destination = unsafe { destination(address, len) };
     let connect = || raw(sys::CONNECT, [fd as usize, address as usize, len]);
-    match place {
-        Place::Outside => unsupported(OUTSIDE),
-        Place::Port(port) => {
+    match destination {
+        Destination::Outside => unsupported(OUTSIDE),
+        Destination::Port(port) => {
             announce_io(Call::Connect, fd, pc);
             let refused = is_stream(fd) && !runtime().ports.contains(port);
             // The listener is in this process, so the kernel completes the connection at once.
             result(if refused { REFUSED } else { connect() }) as c_int
         }
-        Place::Other => {
+        Destination::Other => {
             announce_io(Call::Connect, fd, pc);
             if is_nonblocking(fd) {
                 return result(connect()) as c_int;
@@ -149,7 +150,8 @@ hook!(fn connect(fd: c_int, address: *const u8, len: usize; pc) -> c_int {
                 if done != AGAIN {
                     return result(done) as c_int;
                 }
-                // The listener has no room. There is no way to ask when it has.
+                // The backlog of the listener is full, and the kernel cannot be asked when it is
+                // not.
                 let since = runtime().descriptor_operations;
                 wait_for(Call::Connect, fd, Wait::Change { since }, NEVER, pc);
             }
@@ -157,7 +159,7 @@ hook!(fn connect(fd: c_int, address: *const u8, len: usize; pc) -> c_int {
     }
 });
 
-/// Whether a socket has connections.
+/// Whether a socket is a stream socket.
 fn is_stream(fd: c_int) -> bool {
     const SOCKET_LEVEL: usize = 1;
     const TYPE: usize = 3;
@@ -199,7 +201,7 @@ fn send_all(
     pc: usize,
 ) -> isize {
     // SAFETY: the program passes a valid address, or none.
-    if unsafe { place(address, room) } == Place::Outside {
+    if unsafe { destination(address, room) } == Destination::Outside {
         unsupported(OUTSIDE);
     }
     let at_once = flags & DO_NOT_WAIT != 0;
@@ -220,10 +222,14 @@ hook!(fn __recv_chk(fd: c_int, to: usize, len: usize, _room: usize, flags: c_int
 hook!(fn send(fd: c_int, from: usize, len: usize, flags: c_int; pc) -> isize {
     send_all(fd, (from, len), flags, (core::ptr::null(), 0), pc)
 });
-hook6!(fn recvfrom(fd: c_int, to: usize, len: usize, flags: c_int, address: usize, room: usize; pc) -> isize {
+hook6!(fn recvfrom(
+    fd: c_int, to: usize, len: usize, flags: c_int, address: usize, room: usize; pc
+) -> isize {
     receive(fd, (to, len), flags, (address, room), pc)
 });
-hook6!(fn sendto(fd: c_int, from: usize, len: usize, flags: c_int, address: *const u8, room: usize; pc) -> isize {
+hook6!(fn sendto(
+    fd: c_int, from: usize, len: usize, flags: c_int, address: *const u8, room: usize; pc
+) -> isize {
     send_all(fd, (from, len), flags, (address, room), pc)
 });
 hook!(fn recvmsg(fd: c_int, message: usize, flags: c_int; pc) -> isize {
@@ -238,11 +244,11 @@ hook!(fn sendmsg(fd: c_int, message: *const [usize; 2], flags: c_int; pc) -> isi
     // SAFETY: the program passes a valid message, which begins with an address and its length.
     let [address, room] = unsafe { *message };
     // SAFETY: as above.
-    if unsafe { place(address as *const u8, room & 0xffff_ffff) } == Place::Outside {
+    if unsafe { destination(address as *const u8, room & 0xffff_ffff) } == Destination::Outside {
         unsupported(OUTSIDE);
     }
     let at_once = flags & DO_NOT_WAIT != 0;
     let usage = Use { call: Call::Send, fd, events: WRITABLE, at_once, pc };
-    // A message that does not fit is sent in part: its caller continues, as POSIX permits.
+    // A message that does not fit is sent partially, as POSIX permits; the program has to continue.
     perform(usage, || raw(sys::SENDMSG, [fd as usize, message as usize, flags as usize]))
 });

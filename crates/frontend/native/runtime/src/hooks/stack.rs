@@ -1,12 +1,12 @@
-//! Call stacks, for the executions that are shown.
+//! Call stacks, for executions that are described in a report.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::threads::{NOBODY, become_thread, me};
+use crate::threads::{NO_THREAD, become_thread, me};
 
-/// The most callers of an operation that are recorded.
+/// The maximal number of callers that are recorded for an operation.
 const DEEPEST: u32 = 32;
 
 unsafe extern "C" {
@@ -34,16 +34,17 @@ extern "C" fn visit(context: *mut c_void, data: *mut c_void) -> c_int {
     if walk.nth == DEEPEST || pc == 0 { STOP } else { CONTINUE }
 }
 
-/// Calls `each` with the number and the return address of every caller, the innermost first.
+/// Calls `each` with the number and the return address of every caller, innermost first. A call
+/// from within a walk does nothing.
 pub fn walk(mut each: impl FnMut(u32, usize)) {
     static WALKS: AtomicBool = AtomicBool::new(false);
     if WALKS.swap(true, Relaxed) {
         return;
     }
     let slot = me();
-    // The unwinder may lock mutexes of its own. These are not the program's.
+    // The unwinder may lock its own mutexes, which are not the program's.
     let mut pcs = [0; DEEPEST as usize];
-    become_thread(NOBODY);
+    become_thread(NO_THREAD);
     let mut record = |nth: u32, pc: usize| pcs[nth as usize] = pc;
     let mut walk = Walk { each: &mut record, nth: 0 };
     // SAFETY: the function and its data fit each other.

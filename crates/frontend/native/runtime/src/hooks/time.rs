@@ -1,13 +1,13 @@
-//! Clocks and sleeping: time is virtual.
+//! Clocks and sleeps. Time is virtual.
 //!
-//! Every thread has a time of its own. An operation on an object moves it past the times of the
-//! operations that happen before, and reading the clock and sleeping move it forward. So what a
-//! thread reads from a clock follows from what happened before, not from the order of independent
-//! steps, and is the same whenever the same schedule is taken.
+//! Every thread has its own local time. An operation on an object advances it past the times of the
+//! operations that happen before; reading the clock and sleeping advance it too. So the time that a
+//! thread reads follows from happens-before, not from the order of independent steps, and is the
+//! same whenever the same schedule is taken.
 //!
-//! A sleep, and every wait with a time limit, has a deadline. When one passes, no clock shows an
-//! earlier time any more: such a step depends on the steps of all threads, so this too follows from
-//! what happened before. When a deadline may pass says [`may_expire`](crate::block::may_expire).
+//! A sleep, and every wait with a time limit, has a deadline. Once a deadline has expired, no clock
+//! shows an earlier time: such a step depends on the steps of all threads, so this follows from
+//! happens-before too. [`may_expire`](crate::block::may_expire) defines when a deadline may expire.
 
 use core::ffi::{c_int, c_long, c_uint};
 
@@ -16,24 +16,24 @@ use crate::schedule::{Next, point, runtime};
 use crate::sys::P;
 use crate::threads::me;
 
-/// The virtual time at the beginning: 14 November 2023, for all clocks.
+/// The time that all clocks show at the beginning of an execution: 14 November 2023.
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
-/// How far reading a clock moves the time of a thread.
+/// The nanoseconds by which reading a clock advances the time of a thread.
 const READING: u64 = 1_000;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Seconds, and a fraction of a second.
+/// `struct timespec`, or `struct timeval`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Time {
     seconds: i64,
+    /// In nanoseconds for `struct timespec`, in microseconds for `struct timeval`.
     rest: c_long,
 }
 
 impl Time {
-    /// Seconds and nanoseconds.
     pub fn new(seconds: i64, nanoseconds: i64) -> Time {
         Time { seconds, rest: nanoseconds }
     }
@@ -50,26 +50,25 @@ fn now() -> u64 {
     EPOCH + thread.time
 }
 
-/// The deadline of a wait that begins now and takes this long.
+/// The deadline of a wait that begins now and takes at most `nanoseconds`.
 pub fn after_nanoseconds(nanoseconds: u64) -> u64 {
     runtime().threads[me()].time.saturating_add(nanoseconds).min(NEVER - 1)
 }
 
-/// The deadline of a wait that takes this long.
+/// The deadline of a wait that begins now and takes at most `time`.
 pub fn after(time: *const Time) -> u64 {
     after_nanoseconds(nanoseconds(time))
 }
 
-/// The deadline of a wait until this time of a clock.
+/// The deadline of a wait until a clock shows `time`.
 pub fn until(time: *const Time) -> u64 {
     nanoseconds(time).saturating_sub(EPOCH).min(NEVER - 1)
 }
 
-fn pass(deadline: u64, pc: usize) {
+fn sleep_until(deadline: u64, pc: usize) {
     point(Next::on(Op::Sleep, 0, pc).until(deadline));
 }
 
-/// The nanoseconds of a time.
 fn nanoseconds(time: *const Time) -> u64 {
     // SAFETY: the program passes a valid pointer.
     let Time { seconds, rest } = unsafe { *time };
@@ -104,23 +103,23 @@ hook!(fn time(seconds: *mut i64; pc) -> i64 {
     now
 });
 hook!(fn nanosleep(time: *const Time, _rest: P; pc) -> c_int {
-    pass(after(time), pc);
+    sleep_until(after(time), pc);
     0
 });
 hook!(fn clock_nanosleep(_clock: c_int, flags: c_int, time: *const Time, _rest: P; pc) -> c_int {
     const ABSOLUTE: c_int = 1;
-    pass(if flags & ABSOLUTE != 0 { until(time) } else { after(time) }, pc);
+    sleep_until(if flags & ABSOLUTE != 0 { until(time) } else { after(time) }, pc);
     0
 });
 hook!(fn usleep(microseconds: c_uint; pc) -> c_int {
-    pass(after_nanoseconds(u64::from(microseconds) * 1_000), pc);
+    sleep_until(after_nanoseconds(u64::from(microseconds) * 1_000), pc);
     0
 });
 hook!(fn sleep(seconds: c_uint; pc) -> c_uint {
-    pass(after_nanoseconds(u64::from(seconds) * SECOND), pc);
+    sleep_until(after_nanoseconds(u64::from(seconds) * SECOND), pc);
     0
 });
 hook!(fn thrd_sleep(time: *const Time, _rest: P; pc) -> c_int {
-    pass(after(time), pc);
+    sleep_until(after(time), pc);
     0
 });

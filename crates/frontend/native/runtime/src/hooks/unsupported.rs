@@ -1,5 +1,5 @@
-//! Functions that this library cannot control. A program that calls one of them is refused, by the
-//! name of the function: to continue would silently give wrong results.
+//! Functions that this library cannot control. A program that calls one of them is refused, with
+//! the name of the function, because continuing would silently give wrong results.
 
 use crate::schedule::unsupported;
 
@@ -12,25 +12,25 @@ macro_rules! unsupported {
     };
 }
 
-// Threads that end in other ways than by returning.
+// Cancellation, and joins that can fail because the thread has not ended.
 unsupported! { pthread_cancel pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np }
 
 // Other processes.
 unsupported! { fork vfork posix_spawn posix_spawnp execve execv execvp system popen }
 
-// Signals that arrive at any time.
+// Asynchronous signals.
 unsupported! { pthread_kill alarm setitimer timer_create timer_settime }
 
-// Synchronisation with other processes, and in ways that have no model yet.
+// Synchronisation with other processes, and robust mutexes, which are not modelled.
 unsupported! {
     sem_open pthread_mutex_consistent pthread_mutexattr_setrobust
 }
 
-// Descriptors that become ready by something other than this program's threads.
+// Descriptors that are not made ready by this program's threads.
 unsupported! { timerfd_create signalfd inotify_init inotify_init1 fanotify_init }
 
 // Waiting for signals.
 unsupported! { pause sigwait sigwaitinfo sigtimedwait sigsuspend }
 
-// Queues that other processes can use.
+// Message queues and semaphores that are shared with other processes.
 unsupported! { mq_open msgget semget }

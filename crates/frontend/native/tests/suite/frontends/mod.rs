@@ -1,6 +1,6 @@
 //! The three front ends agree: programs written as a model, in Rust and in C.
 //!
-//! The Rust text of a program is used twice: as a closure, where `sync` and `thread` are those of
+//! The Rust source of a program is used twice: as a closure, where `sync` and `thread` are those of
 //! `preempt`, and as an executable, where they are std's. All four forms have the same verdict and
 //! the same fewest preemptions, and the same number of happens-before graphs within each bound
 //! unless `numbers.toml` says why not.
@@ -78,8 +78,8 @@ impl Explored {
     }
 }
 
-/// All happens-before graphs within the bound, also after a failure: with this cache, each is reached
-/// at its least number of preemptions.
+/// Explores all happens-before graphs within the bound, also after a failure. With this cache, each
+/// is reached with its fewest preemptions.
 fn plan() -> Plan {
     Plan {
         order: Order::Icb { cache: Cache::Hb },
@@ -111,9 +111,10 @@ fn closure(body: fn()) -> Explored {
     Explored::new(&check.run(body))
 }
 
-fn executable(path: &Path) -> Explored {
+fn executable(path: &Path, args: &[&str]) -> Explored {
     let search = plan().build_for_program().expect("the plan is possible");
-    let executable = Executable::find(path, Vec::new()).expect("the program can be explored");
+    let args = args.iter().map(Into::into).collect();
+    let executable = Executable::find(path, args).expect("the program can be explored");
     let (outcome, native) = search.run_program(Native::new(executable), &());
     assert_eq!(native.refusal(), None, "{}", path.display());
     Explored::new(&outcome)
@@ -124,28 +125,32 @@ fn c(name: &str) -> Explored {
     let text = std::fs::read_to_string(folder().join(format!("{name}.c"))).expect("it can be read");
     let level = if text.contains("stdatomic.h") { Level::Memory } else { Level::Calls };
     let flags = flags(Compiler::Gcc, level, &runtime());
-    executable(&gcc(&folder(), name, &flags.iter().map(String::as_str).collect::<Vec<_>>()))
+    executable(&gcc(&folder(), name, &flags.iter().map(String::as_str).collect::<Vec<_>>()), &[])
 }
 
-/// The Rust form with the threads, locks and atomics of std.
-fn rust(name: &str) -> Explored {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let main = target.join(format!("frontends_{name}.rs"));
-    let program = folder().join(format!("{name}.rs"));
+/// Compiles the Rust forms of all programs, with the threads, locks and atomics of std, into one
+/// executable that runs the program named by its argument. Compiling each by itself would take
+/// longer than all searches together.
+fn rust_forms() -> PathBuf {
+    let (mut modules, mut arms) = (String::new(), String::new());
+    for (name, _) in closures::ALL {
+        let program = folder().join(format!("{name}.rs"));
+        let _ = writeln!(modules, "#[path = {program:?}]\nmod {name};");
+        let _ = writeln!(arms, "        Some({name:?}) => {name}::run(),");
+    }
     let text = format!(
-        "use std::{{sync, thread}};\n#[path = {program:?}]\nmod program;\n\
-         fn main() {{ program::run() }}\n"
+        "use std::{{sync, thread}};\n{modules}fn main() {{\n    \
+         match std::env::args().nth(1).as_deref() {{\n{arms}        \
+         other => panic!(\"there is no program {{other:?}}\"),\n    }}\n}}\n"
     );
+    let main = Path::new(env!("CARGO_TARGET_TMPDIR")).join("frontends.rs");
     std::fs::write(&main, text).expect("the target folder can be written");
     let out = main.with_extension("");
+    let flags = flags(Compiler::Rustc, Level::Atomics, &runtime());
     let mut compiler = Command::new("rustc");
-    compiler.args(["-g", "-O", "--edition", "2024"]).args(flags(
-        Compiler::Rustc,
-        Level::Atomics,
-        &runtime(),
-    ));
+    compiler.args(["-g", "-O", "--edition", "2024"]).args(flags);
     compile_once(&mut compiler, &main, &out);
-    executable(&out)
+    out
 }
 
 /// An entry of `numbers.toml`.
@@ -185,10 +190,12 @@ fn a_program_has_the_same_verdict_in_every_form() {
         toml::from_str(&text).expect("the file has this form");
     let mut actual = BTreeMap::new();
     let mut wrong = Vec::new();
+    let rust_forms = rust_forms();
     for &(name, body) in closures::ALL {
         let model = model(name);
+        let rust = executable(&rust_forms, &[name]);
         let mut other = BTreeMap::new();
-        for (form, explored) in [("closure", closure(body)), ("rust", rust(name)), ("c", c(name))] {
+        for (form, explored) in [("closure", closure(body)), ("rust", rust), ("c", c(name))] {
             let of = |explored: &Explored| (explored.verdict, explored.preemptions);
             if of(&explored) != of(&model) {
                 wrong.push(format!("{name}: {form} has {explored:?}, the model {model:?}"));
