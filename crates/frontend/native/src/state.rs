@@ -554,23 +554,34 @@ impl State {
             }
             kind => {
                 let action = action(kind).expect("all other operations are actions");
-                // A timed operation is performed as an attempt, but waits until the untimed one is
-                // enabled.
-                let awaited = match kind {
-                    OpKind::TimedLock => Action::Lock,
-                    OpKind::TimedReadLock => Action::ReadLock,
-                    OpKind::TimedWriteLock => Action::WriteLock,
-                    OpKind::TimedAcquire => Action::Acquire,
-                    _ => action,
-                };
-                let (kind, _) = names.kind(op.object);
-                let (status, access) = match self.can(names, thread, op.object, awaited) {
-                    true => (Status::Enabled, kind.access(action)),
-                    false => (Status::Blocked, kind.waiting(awaited)),
-                };
-                pending.set_one(status, 0, object, access);
+                self.write_pending_action(names, thread, op, action, pending);
             }
         }
+    }
+
+    /// [`write_pending`](State::write_pending) for an operation that is one action on one object.
+    fn write_pending_action(
+        &self,
+        names: &Names,
+        thread: ThreadId,
+        op: &Op,
+        action: Action,
+        pending: &mut Pending,
+    ) {
+        // A timed operation is performed as an attempt, but waits until the untimed one is enabled.
+        let awaited = match op.kind {
+            OpKind::TimedLock => Action::Lock,
+            OpKind::TimedReadLock => Action::ReadLock,
+            OpKind::TimedWriteLock => Action::WriteLock,
+            OpKind::TimedAcquire => Action::Acquire,
+            _ => action,
+        };
+        let (kind, _) = names.kind(op.object);
+        let (status, access) = match self.can(names, thread, op.object, awaited) {
+            true => (Status::Enabled, kind.access(action)),
+            false => (Status::Blocked, kind.waiting(awaited)),
+        };
+        pending.set_one(status, 0, Location(op.object), access);
     }
 
     /// [`write_pending`](State::write_pending) for the end of a wait on a condition variable or a

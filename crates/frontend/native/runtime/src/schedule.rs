@@ -742,21 +742,22 @@ impl Runtime {
             }
             Op::Load => self.touch(slot, ObjectKind::Atomic, object, Access::Read),
             _ if op.may_write() => self.touch(slot, ObjectKind::Atomic, object, Access::Write),
-            _ => {
-                let action = action(op, alternative);
-                let object = objects().get(self.threads[slot].objects[0]);
-                let waiting = object.waiting();
-                // A misuse changes nothing. The controller performs the same action and reports it.
-                let reply = object.act(id, action).unwrap_or(0);
-                let access = object.access(action);
-                let time = object.advance_time(self.threads[slot].time, access);
-                self.threads[slot].time = time;
-                match action {
-                    Action::NotifyOne { .. } => waiting.min(1),
-                    Action::NotifyAll => waiting,
-                    _ => reply,
-                }
-            }
+            _ => self.apply_action(slot, action(op, alternative)),
+        }
+    }
+
+    /// Performs an action on the object of a thread's announced operation.
+    fn apply_action(&mut self, slot: usize, action: Action) -> i64 {
+        let thread = &mut self.threads[slot];
+        let object = objects().get(thread.objects[0]);
+        let waiting = object.waiting();
+        // A misuse changes nothing. The controller performs the same action and reports it.
+        let reply = object.act(ThreadId::new(slot), action).unwrap_or(0);
+        thread.time = object.advance_time(thread.time, object.access(action));
+        match action {
+            Action::NotifyOne { .. } => waiting.min(1),
+            Action::NotifyAll => waiting,
+            _ => reply,
         }
     }
 
