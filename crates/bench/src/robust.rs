@@ -31,7 +31,7 @@ const OPTIONS: [&str; 8] =
     ["run", "--json", "--quiet", "--order", "icb", "--bound", "3", "--keep-going"];
 
 /// The time that the kernel may take to end the processes of a killed controller.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Kills controllers and children, and prints the results.
 pub fn run(ask: &Ask) -> Result<bool> {
@@ -130,7 +130,7 @@ impl Scene {
         controller.wait()?;
         let killed = Instant::now();
         while !self.processes().is_empty() {
-            if killed.elapsed() > PATIENCE {
+            if killed.elapsed() > TIMEOUT {
                 bail!("left behind: {:?}", self.processes());
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -35,8 +35,8 @@ fn positive(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
 /// points.
 pub fn forecast(points: &[(u32, Measured)], x: u32) -> Option<f64> {
     let [.., (before, few), (last, many)] = points else { return None };
-    let ways = (f64::from(x) - f64::from(*last)) / (f64::from(*last) - f64::from(*before));
-    let states = many.states as f64 * (many.states as f64 / few.states as f64).powf(ways);
+    let increments = (f64::from(x) - f64::from(*last)) / (f64::from(*last) - f64::from(*before));
+    let states = many.states as f64 * (many.states as f64 / few.states as f64).powf(increments);
     Some(2.0 * states * many.bytes_per_state())
 }
 

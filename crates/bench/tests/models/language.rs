@@ -1,6 +1,6 @@
-//! Every example of the language reference is run: a block of code marked `pre` is a model, and the
-//! words behind that say how it ends: `ok`, `violation`, `deadlock`, or `error` for one that is
-//! refused.
+//! Every example of the language reference is run: a code block marked `pre` is a model, and the
+//! words after the mark say how it ends: `ok`, `violation`, `deadlock`, or `error` for a model that
+//! is refused.
 
 use libtest_mimic::Trial;
 use preempt_explore::{Plan, Silent};

@@ -7,8 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Everything that a package is built from, itself excepted, each line in this format of `cargo
-/// tree`.
+/// The dependencies of a package, each line in this format of `cargo tree`.
 fn tree(package: &str, format: &str) -> Vec<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
@@ -32,7 +31,7 @@ fn tree(package: &str, format: &str) -> Vec<String> {
     text.lines().filter(|line| line.split(' ').next() != Some(package)).map(str::to_owned).collect()
 }
 
-/// All packages that a package is built from, itself excepted.
+/// The names of all dependencies of a package.
 fn built_from(package: &str) -> Vec<String> {
     let lines = tree(package, "{p}");
     let mut names: Vec<String> =
@@ -50,15 +49,15 @@ fn ours(package: &str) -> Vec<String> {
 fn the_arrows_point_one_way() {
     assert_eq!(ours("preempt-system"), [""; 0]);
     assert_eq!(ours("preempt-machine"), ["preempt-system"]);
-    // A reader of models. One for another language stands beside it and has the same arrows.
+    // A reader of models. A reader of another language would have the same dependencies.
     assert_eq!(ours("preempt-lang"), ["preempt-machine", "preempt-system"]);
-    // What front ends for real code share. It knows neither of them.
+    // Shared by the front ends for real code, and depends on neither of them.
     assert_eq!(ours("preempt-replay"), ["preempt-system"]);
     assert_eq!(ours("preempt-explore"), ["preempt-system"]);
     assert_eq!(ours("preempt-report"), ["preempt-explore", "preempt-system"]);
     // It knows neither models nor the command line: only how to exchange bytes.
     assert_eq!(ours("preempt-cluster"), ["preempt-explore", "preempt-system"]);
-    // No language, no command line: a user's test is built from this.
+    // No language and no command line: users' tests are built with this crate.
     assert_eq!(
         ours("preempt"),
         [
@@ -71,9 +70,9 @@ fn the_arrows_point_one_way() {
     );
     // It runs no code, so that any front end can use it.
     assert_eq!(built_from("preempt-linearize"), [""; 0]);
-    // Executables: what is loaded into them is compiled by a build script, and from nothing.
+    // The runtime for executables is compiled by a build script and has no dependencies.
     assert_eq!(ours("preempt-native-block"), [""; 0]);
-    // The memory is compared with it.
+    // The memory models are compared with it.
     assert_eq!(ours("preempt-litmus"), [""; 0]);
     assert_eq!(built_from("preempt-native-runtime"), [""; 0]);
     assert_eq!(
@@ -95,8 +94,8 @@ fn the_arrows_point_one_way() {
 }
 
 #[test]
-fn the_reference_shares_the_parser_alone_with_the_product() {
-    // What the searches are compared with must not be built from what they are built from. The
+fn the_reference_shares_only_the_parser_with_the_product() {
+    // The searches are compared with the reference, so it must not use the same code. The
     // comparison itself is excepted.
     let comparing = |name: &str| {
         !name.starts_with("crates/reference/src/")
@@ -116,7 +115,7 @@ fn the_reference_shares_the_parser_alone_with_the_product() {
 }
 
 #[test]
-fn the_core_is_built_from_little() {
+fn the_core_has_few_dependencies() {
     assert_eq!(built_from("preempt-system"), ["smallvec"]);
     assert_eq!(built_from("preempt-replay"), ["preempt-system", "smallvec"]);
     let explore = built_from("preempt-explore");
@@ -153,7 +152,7 @@ fn no_product_contains_seeded_errors() {
     }
 }
 
-/// The sources of the crates: their files under `src`, with the texts.
+/// The source files of the crates, under `src`, with their texts.
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut todo = vec![root().join("crates")];
@@ -175,7 +174,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// The files whose code, tests and comments excepted, contains one of these texts.
+/// The files whose code contains one of `texts`, not counting tests and comments.
 fn files_with(texts: &[&str], allowed: impl Fn(&str) -> bool) -> Vec<String> {
     let mut files = Vec::new();
     for (name, text) in sources() {
@@ -189,7 +188,7 @@ fn files_with(texts: &[&str], allowed: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_has_a_module_doc() {
     let silent: Vec<String> = sources()
         .into_iter()
         .filter(|(_, text)| !text.starts_with("//!"))
@@ -198,8 +197,7 @@ fn every_file_says_what_it_is() {
     assert_eq!(silent, [""; 0], "these files have no module doc");
 }
 
-/// The layers of `explore`, lowest first; modules of one layer that stand beside each other do not
-/// use each other.
+/// The layers of `explore`, lowest first. Modules in the same row do not use each other.
 const LAYERS: &[&[&str]] = &[&["codec"], &["plan"], &["engine"], &["order", "reduce"], &["driver"]];
 
 #[test]
@@ -229,9 +227,9 @@ fn the_engine_has_layers() {
     assert!(files > 90, "{files} files");
 }
 
-/// The table of slots; a probe that shares what races; of the mirrors those that run coroutines,
-/// hold a value that others share, or lend from a stack; and what shares memory with an executable.
-/// The runtime inside of the executable is unsafe throughout: see [`RUNTIME`].
+/// The table of slots; a probe that shares racing data; the mirrors that run coroutines, hold
+/// shared values or lend from a stack; and the code that shares memory with an executable. The
+/// runtime inside the executable is unsafe throughout: see [`RUNTIME`].
 const UNSAFE: &[&str] = &[
     "crates/bench/src/peers/rust/sources/probes.rs",
     "crates/closures/src/mirror/shared.rs",
@@ -269,7 +267,7 @@ const UNSAFE: &[&str] = &[
     "crates/frontend/shim/src/watchdog.rs",
 ];
 
-/// Called by programs in C, with pointers, and while a thread may be anywhere.
+/// The runtime is called by C programs, with raw pointers.
 const RUNTIME: &str = "crates/frontend/native/runtime/src/";
 
 #[test]
@@ -321,7 +319,7 @@ fn the_walks_lead_from_file_to_file() {
 
 #[test]
 fn nothing_is_left_unfinished() {
-    // Written apart, so that this file does not find itself.
+    // Split, so that this file does not contain them.
     let marks = [
         concat!("to", "do!("),
         concat!("unimple", "mented!("),
@@ -346,14 +344,14 @@ fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
             ]
             .iter()
             .any(|file| name == format!("crates/explore/src/{file}"))
-            // A child without progress is ended.
+            // A child that makes no progress is killed.
             || name == "crates/frontend/native/src/server.rs"
             // How long to wait until memory can be released.
             || name == "crates/frontend/shim/src/runtime/arena/reclaim.rs"
     };
     assert_eq!(files_with(&["Instant::now", "SystemTime"], clocks), [""; 0]);
-    // The mirror of a thread's own identity asks std for it, outside of checks; messages name the
-    // thread of a test. Random closure programs ask that mirror.
+    // Outside of checks, the mirror of `ThreadId` asks std for it; messages name the thread of a
+    // test. Random closure programs use that mirror.
     let mirror = |name: &str| {
         name == "crates/closures/src/mirror/mod.rs"
             || ["thread/park.rs", "foreign_threads.rs", "stderr.rs", "replay_command.rs"]

@@ -1,6 +1,6 @@
-//! Steps by diagram are steps by the interpreter: of every state of small programs, and of the
-//! first ones of large programs, each step is taken both ways. The interpreter is what takes a step
-//! whose footprint is asked for.
+//! Diagrams take the same steps as the interpreter. From every state of small programs, and from
+//! the first states of large ones, each step is taken both ways. The interpreter takes every step
+//! for which a footprint is requested.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -12,7 +12,7 @@ use preempt_system::{
     Batch, BlockedCounts, Capacity, Choice, Footprint, Model, Step, Stepper, ThreadId,
 };
 
-/// What was compared.
+/// Counts of comparisons.
 #[derive(Default)]
 struct Compared {
     moved: usize,
@@ -22,7 +22,7 @@ struct Compared {
     violated: usize,
 }
 
-/// Takes the steps of up to `most` states both ways; says when the states are too small.
+/// Takes the steps of up to `most` states both ways. `Err` means that the states are too small.
 fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<(), Capacity> {
     let shape = machine.shape();
     let (mut quick, mut careful) = (machine.stepper(), machine.stepper());
@@ -41,7 +41,7 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
         let (mut idle, mut after) = (BlockedCounts::default(), Vec::new());
         for thread in (0..shape.threads).map(ThreadId::new) {
             let (mut alternative, mut alternatives) = (0, 1);
-            // Two more than there are.
+            // Also tries two alternatives that do not exist.
             while alternative < alternatives + 2 {
                 let choice = Choice { thread, alternative };
                 alternative += 1;
@@ -85,7 +85,7 @@ fn compare(machine: &Machine, most: usize, compared: &mut Compared) -> Result<()
     Ok(())
 }
 
-/// All steps of a state, taken together as far as that is possible.
+/// All steps of a state, taken together where that is possible.
 fn expand(
     stepper: &mut impl Stepper,
     state: &[u64],
@@ -114,8 +114,8 @@ fn expand(
     (idle, after.collect())
 }
 
-/// The same with states that are large enough, and with the names and the owners that some searches
-/// ask for.
+/// Compares with states that are large enough, also with the stable names and the owners that some
+/// searches request.
 fn compare_all(machine: Machine, most: usize) -> Compared {
     let mut compared = Compared::default();
     let stable = machine.clone().with_stable_names();

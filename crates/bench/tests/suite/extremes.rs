@@ -1,14 +1,14 @@
-//! Wrong use ends in a clear message, not in a crash, a hang or a full memory: models that are
-//! endless, or far too large.
+//! Models that are endless or far too large end with a clear message, not with a crash, a hang or
+//! exhausted memory.
 //!
-//! What can be seen before anything runs is refused; what only shows at run time is found. Time and
-//! memory are bounded by what is asserted instead of them: the number of states that were needed.
+//! Errors that can be detected statically are refused; others are found at run time. Instead of
+//! time and memory, the tests bound the number of states.
 
 use preempt_explore::{Limit, Limits, Order, Outcome, Plan, Reduction, Silent};
 use preempt_lang::source::Source;
 use preempt_system::Verdict;
 
-/// The most states that a search for one of these errors may need.
+/// The maximal number of states that a search for one of these errors may need.
 const FEW: u64 = 10_000;
 
 /// The messages with which a model is refused.
@@ -21,7 +21,7 @@ fn refusal(model: &str) -> String {
     }
 }
 
-/// What a search finds in a model.
+/// The outcome of a search.
 fn outcome(model: &str, order: Order) -> Outcome {
     let machine = match preempt_lang::load(&Source::new("extreme.pre", model), &[]) {
         Ok(machine) => machine,
@@ -49,8 +49,8 @@ fn found(model: &str, order: Order, text: &str) {
     assert!(outcome.coverage.states <= FEW, "{} states", outcome.coverage.states);
 }
 
-/// A search over executions keeps the names of records that are no longer referred to, so it needs
-/// more of them than one over states. It says which limit it has reached, and what to do.
+/// A search over executions keeps the names of unreferenced records, so it needs more of them than
+/// a search over states. It says which limit it has reached and what to do.
 #[test]
 fn too_many_records_are_not_a_limit_of_memory() {
     let text = "record Node { value: int } var last: *Node; \
@@ -68,7 +68,7 @@ fn too_many_records_are_not_a_limit_of_memory() {
 }
 
 #[test]
-fn recursion_without_end_is_found() {
+fn infinite_recursion_is_found() {
     let local =
         "fn down(n: int) -> int { return down(n - 1) + 1; } thread t { assert down(3) == 3; }";
     found(local, Order::BreadthFirst, "more than 1000 nested calls");
@@ -84,7 +84,7 @@ fn recursion_without_end_is_found() {
 }
 
 #[test]
-fn a_heap_without_end_is_found() {
+fn an_unbounded_heap_is_found() {
     let list = "record Node { next: *Node } var list: *Node; thread t { loop { list = new Node { next: list }; } }";
     found(list, Order::BreadthFirst, "live records: `new` seems to be called forever");
     let many = "record Node { next: *Node } var list: *Node; thread t(i in 0..3) { loop { list = new Node { next: list }; } }";
@@ -98,7 +98,7 @@ fn a_heap_without_end_is_found() {
 }
 
 #[test]
-fn threads_without_end_are_found() {
+fn unbounded_spawning_is_found() {
     let ended = "fn child() { skip; } thread t { loop { spawn child(); } }";
     found(ended, Order::BreadthFirst, "more than 64 threads");
     // Breadth first, the steps of all children would come between two spawns.
@@ -121,7 +121,7 @@ fn a_million_threads_are_refused() {
 }
 
 #[test]
-fn a_step_without_end_is_found() {
+fn an_infinite_step_is_found() {
     let text = "this step never ends";
     found("var x = 0; thread t { x = 1; loop { } }", Order::BreadthFirst, text);
     found("thread t { loop { } }", Order::BreadthFirst, text);
@@ -135,7 +135,7 @@ fn a_step_without_end_is_found() {
 }
 
 #[test]
-fn a_choice_of_too_much_is_found() {
+fn a_choice_with_too_many_alternatives_is_found() {
     let text = "more than 65536 alternatives in one step";
     found(
         "var x = 0; thread t { x = choose(-2147483647..2147483647); }",
@@ -147,7 +147,7 @@ fn a_choice_of_too_much_is_found() {
 }
 
 #[test]
-fn what_is_far_too_large_is_refused() {
+fn declarations_that_are_too_large_are_refused() {
     refused("var a: [int; 1_000_000_000]; thread t { a[0] = 1; }", "`a` is too large");
     refused("var a: [[[int; 100_000]; 100_000]; 100_000]; thread t { skip; }", "`a` is too large");
     refused("mutex m[1_000_000_000]; thread t { m[0].lock(); }", "`m` is too large");
@@ -165,7 +165,7 @@ fn what_is_far_too_large_is_refused() {
 }
 
 #[test]
-fn expressions_without_end_are_refused() {
+fn expressions_that_are_too_long_are_refused() {
     const MANY: usize = 100_000;
     let text = "more than 250 operators in a row";
     let operands = |operator: &str| vec!["1"; MANY].join(operator);
@@ -198,6 +198,6 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn a_text_that_never_ends_is_refused() {
+fn a_text_that_is_too_long_is_refused() {
     refused(&"/*".repeat(100_000), "this comment is never closed");
 }

@@ -1,8 +1,8 @@
-//! What is reported after a first failure: exactly the errors that are the first failure of some
-//! execution.
+//! A search that continues after the first failure reports exactly the errors that are the first
+//! failure of some execution.
 //!
-//! Every model is data: its text, and the messages (or `deadlock`) that every strategy which keeps
-//! going has to report.
+//! Every model is data: its text, and the messages (or `deadlock`) that every strategy must report
+//! with `--keep-going`.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use preempt_lang::source::Source;
 use preempt_system::FailureKind;
 
 const MODELS: &[(&str, &[&str])] = &[
-    // A failed thread unlocks nothing, and that is not another error.
+    // A failed thread does not unlock its mutexes, which is not a second error.
     (
         "mutex m; thread t { m.lock(); assert false, \"A\"; m.unlock(); } thread u { m.lock(); m.unlock(); }",
         &["A"],
@@ -20,18 +20,19 @@ const MODELS: &[(&str, &[&str])] = &[
         "var x = 0; fn f() { x = 1; assert x == 2, \"A\"; } thread t { var h = spawn f(); join h; }",
         &["A"],
     ),
-    // Nor is it one that another thread spins for what the failed one would have done.
+    // Nor is it an error that another thread spins on a write that the failed thread would have
+    // made.
     (
         "var x = 0; thread t { assert x == 1, \"A\"; x = 1; } thread u { while x == 0 { yield; } }",
         &["A"],
     ),
-    // A deadlock without the failure stays one.
+    // A deadlock that does not depend on the failure is reported.
     (
         "mutex a, b; var x = 0; thread t { a.lock(); b.lock(); x = 1; b.unlock(); a.unlock(); } \
          thread u { b.lock(); a.lock(); a.unlock(); b.unlock(); } thread v { assert x == 0, \"A\"; }",
         &["A", "deadlock"],
     ),
-    // What a failing step has written does not exist for others.
+    // Other threads do not see the writes of a failing step.
     (
         "var x = 0; thread t { atomic { x = 1; assert false, \"A\"; } } thread u { await x == 1; assert false, \"B\"; }",
         &["A"],
@@ -78,7 +79,7 @@ const MODELS: &[(&str, &[&str])] = &[
         "var x = 0; thread t { var k = choose(0..3); assert k != 1, \"one\"; x = k; assert x != 2, \"two\"; }",
         &["one", "two"],
     ),
-    // If `init` fails nothing else happens.
+    // If `init` fails, nothing else runs.
     (
         "var x = 0; invariant x == 0; init { x = 1; assert false, \"I\"; } mutex m; \
          thread t { m.lock(); m.lock(); } thread u { assert false, \"U\"; }",
@@ -122,7 +123,7 @@ fn every_strategy_reports_the_first_failures_and_nothing_else() {
         for plan in plans() {
             let machine =
                 preempt_lang::load(&Source::new("model.pre", *text), &[]).expect("a good model");
-            // What cannot be combined is refused.
+            // Unsuitable plans are refused.
             let Ok(search) = plan.build() else { continue };
             if search.suits(&machine).is_err() {
                 continue;

@@ -1,5 +1,5 @@
-//! Threads that spin: held back until something changes, without losing anything; what goes on for
-//! ever is a livelock.
+//! Spinning threads are held back until something changes, without losing errors; an execution that
+//! runs forever is a livelock.
 //!
 //! Small random programs whose threads wait in loops are searched by executions, with fairness, and
 //! state by state, without any. Both must find the same failures, and a livelock must be found iff
@@ -46,14 +46,14 @@ fn a_loop_that_waits_ends_without_a_preemption() {
             outcome.guarantee()
         );
     }
-    // The waiter begins, turns round once, and is left: a switch that costs nothing, since it could
-    // only do the same again.
+    // The waiter starts, completes one round and is switched away from. The switch is not a
+    // preemption, since the waiter could only repeat the round.
     let within = run(Plan::new().order(Order::ContextBounded).bound(0), &machine(text));
     assert_eq!((within.executions(), within.traces()), (Some(2), Some(2)));
 }
 
 #[test]
-fn two_that_wait_for_each_other_in_loops_are_a_livelock() {
+fn two_threads_that_spin_on_each_other_are_a_livelock() {
     let text = "atomic var a = 0; atomic var b = 0;
         thread left { while a == 0 { skip; } b = 1; }
         thread right { while b == 0 { skip; } a = 1; }";
@@ -111,8 +111,8 @@ fn spinning(seed: u64) -> String {
     text
 }
 
-/// Whether some state can be left only to come back to it: by every thread that can move, alone. A
-/// step that fails does not come back, and ends the execution.
+/// Whether there is a state to which every enabled thread returns by its own steps alone. A failing
+/// step does not return; it ends the execution.
 fn has_livelock(machine: &Machine) -> bool {
     let (mut stepper, shape) = (machine.stepper(), machine.shape());
     let mut step = |state: &[u64], thread: usize| {
@@ -150,7 +150,7 @@ fn has_livelock(machine: &Machine) -> bool {
 }
 
 #[test]
-fn random_programs_that_spin_lose_nothing_but_their_rounds() {
+fn random_spinning_programs_have_the_failures_of_the_state_graph() {
     let (mut compared, mut livelocks) = (0, 0);
     for seed in 0..500 {
         let text = spinning(seed);

@@ -1,4 +1,5 @@
-//! The figures of the papers: what the papers say in numbers about their curves, said about ours.
+//! The figures of the papers: the numbers in which the papers describe their curves also hold for
+//! ours.
 
 use preempt_bench::papers::figures::figure;
 use preempt_report::plot::{Chart, Look, Series};
@@ -15,7 +16,7 @@ fn series<'c>(chart: &'c Chart, name: &str) -> &'c Series {
         .unwrap_or_else(|| panic!("no {name} in {}", chart.title))
 }
 
-/// The value of a curve at a place.
+/// The value of a curve at `x`.
 fn at(series: &Series, x: f64) -> f64 {
     series
         .points
@@ -34,7 +35,7 @@ fn coverage_by_bound_ends_with_everything() {
                 series.points.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1);
             assert!(grows, "{} in {}", series.name, chart.title);
             assert_eq!(series.points.last().expect("points").1, 100.0, "{}", series.name);
-            // What the paper says of its programs: more than 90 % within 8 preemptions.
+            // The paper's claim for its programs: more than 90 % within 8 preemptions.
             let within: Vec<f64> =
                 series.points.iter().filter(|point| point.0 <= 8.0).map(|point| point.1).collect();
             assert!(within.last().is_some_and(|&percent| percent > 90.0), "{}", series.name);
@@ -67,7 +68,7 @@ fn icb_covers_more_than_depth_first_search() {
 }
 
 #[test]
-fn formulas_come_to_what_the_text_says() {
+fn formulas_yield_the_numbers_of_the_text() {
     let drawn = chart("blocks", 1);
     assert!((at(series(&drawn, "β = 20"), 3.0) - 26.76).abs() < 0.01, "60!/(20!)³");
     let drawn = chart("blocks", 5);

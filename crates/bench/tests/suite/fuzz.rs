@@ -1,8 +1,8 @@
 //! Texts that no user would write: none makes the language or the search panic.
 //!
-//! The seeds are fixed, so that a failure is the same everywhere, and its message has the text. The
-//! number of texts keeps the whole below a quarter of a minute in the dev profile; `fuzz/` has the
-//! same without an end.
+//! The seeds are fixed, so that failures are reproducible, and the message of a failure has the
+//! text. The number of texts keeps the whole below a quarter of a minute in the dev profile;
+//! `fuzz/` runs the same without limit.
 
 #[allow(dead_code, reason = "random expressions are of use to the parser's own tests only")]
 #[path = "../../../frontend/lang/tests/suite/fuzz/mod.rs"]
@@ -16,17 +16,17 @@ use preempt_lang::diagnostic::{Style, render};
 use preempt_lang::source::Source;
 use texts::Random;
 
-/// The most states that are visited.
+/// The maximal number of states that are visited.
 const STATES: u64 = 2_000;
 
-/// How far a text came.
+/// How far a text was processed.
 #[derive(PartialEq)]
 enum End {
     Refused,
     Searched,
 }
 
-/// Loads and searches a model, or renders why not.
+/// Loads and searches a model, or renders the diagnostics.
 fn run(text: &str) -> End {
     let source = Source::new("fuzz.pre", text);
     let machine = match preempt_lang::load(&source, &[]) {
@@ -44,14 +44,14 @@ fn run(text: &str) -> End {
     End::Searched
 }
 
-/// Runs a text; if that panics, says with which.
+/// Runs a text. If that panics, the message contains the text.
 fn survives(text: &str) -> End {
     let survived = catch_unwind(AssertUnwindSafe(|| run(text)));
     survived.unwrap_or_else(|_| panic!("this text made it panic:\n{text}"))
 }
 
 #[test]
-fn random_bytes_do_no_harm() {
+fn random_bytes_cause_no_panic() {
     let mut random = Random::new(1);
     for _ in 0..2_000 {
         let length = random.below(200);
@@ -61,7 +61,7 @@ fn random_bytes_do_no_harm() {
 }
 
 #[test]
-fn token_soups_do_no_harm() {
+fn random_tokens_cause_no_panic() {
     let mut random = Random::new(2);
     for _ in 0..3_000 {
         survives(&texts::soup(&mut random, 60));
@@ -94,7 +94,7 @@ fn models() -> Vec<String> {
 }
 
 #[test]
-fn models_with_edited_tokens_do_no_harm() {
+fn models_with_edited_tokens_cause_no_panic() {
     let mut random = Random::new(3);
     let models = models();
     for round in 0..1_000 {
@@ -103,7 +103,7 @@ fn models_with_edited_tokens_do_no_harm() {
     }
 }
 
-/// A kind of tokens, each of which can mostly stand where another one of the kind does.
+/// The kind of a token. A token can usually be replaced by another one of its kind.
 fn kind(token: &str) -> Option<usize> {
     const ALIKE: &[&[&str]] = &[
         &["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"],
@@ -156,13 +156,13 @@ fn altered(model: &str, words: &[&str], random: &mut Random) -> String {
 }
 
 #[test]
-fn altered_models_do_no_harm() {
+fn altered_models_cause_no_panic() {
     const ROUNDS: usize = 15;
     let models = models();
     let mut searched = 0;
     for model in &models {
-        // The fate of a model depends on nothing else, so that a new one does not change what is
-        // tested with the others.
+        // The changes to a model depend on nothing else, so that adding a model does not change the
+        // tests of others.
         let mut random = Random::new(
             model
                 .bytes()

@@ -1,4 +1,4 @@
-//! Graphs of states against the full search, and searches followed through them.
+//! State graphs compared with the full search, and searches followed through them.
 
 use preempt_bench::corpus;
 use preempt_explore::graph::Graph;
@@ -49,13 +49,13 @@ fn a_graph_has_the_states_and_steps_of_the_full_search() {
     }
 }
 
-/// What is explored: states, and steps.
+/// The numbers of explored states and steps.
 fn explored(graph: &Graph) -> (u64, u64) {
     let nodes = graph.nodes.iter().filter(|node| node.explored).count() as u64;
     (nodes, graph.edges.iter().filter(|edge| edge.explored).count() as u64)
 }
 
-/// Whether no path leads back to where it was.
+/// Whether the graph has no cycle.
 fn always_ends(graph: &Graph) -> bool {
     let mut into = vec![0; graph.nodes.len()];
     graph.edges.iter().for_each(|edge| into[edge.to] += 1);
@@ -95,7 +95,7 @@ fn searches_over_executions_explore_the_states_that_they_count() {
             }
             let (mut graph, machine) =
                 Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
-            // Others follow executions to their end, if they have one.
+            // Other searches follow executions to their ends, if they have one.
             let stops =
                 matches!(plan.order, Order::Icb { cache: Cache::State } | Order::Depth { .. });
             if !stops && !always_ends(&graph) {
@@ -106,7 +106,7 @@ fn searches_over_executions_explore_the_states_that_they_count() {
             let (states, steps) = explored(&graph);
             assert_eq!(Some(states), outcome.tally.and_then(|tally| tally.states), "{what}");
             assert!(steps <= outcome.coverage.transitions && steps + 1 >= states, "{what}");
-            // What was explored hangs together.
+            // The explored part is connected.
             for edge in graph.edges.iter().filter(|edge| edge.explored) {
                 assert!(graph.nodes[edge.from].explored && graph.nodes[edge.to].explored, "{what}");
             }

@@ -1,14 +1,13 @@
-//! Steps that the footprints call independent commute: executed in both orders, from states of
-//! random programs, they lead to the same state, and neither makes the other possible or
-//! impossible.
+//! Steps with independent footprints commute: executed in both orders from states of random
+//! programs, they lead to the same state, and neither enables or disables the other.
 
 use preempt_bench::random::{self, Random, Shape};
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::{Choice, Footprint, Model, Step, Stepper, ThreadId};
 
-/// Follows one random run and tries all pairs of steps in each of its states. Says how many pairs
-/// were independent.
+/// Follows one random run and tries all pairs of steps in each of its states. Returns the number of
+/// independent pairs.
 fn pairs(machine: &Machine, random: &mut Random) -> Result<usize, String> {
     let shape = machine.shape();
     let mut stepper = machine.stepper();

@@ -1,5 +1,5 @@
-//! The tables of the papers come out as they must, and a figure that is not as it must be is
-//! noticed: the program fails then.
+//! The tables of the papers are reproduced, and a figure that differs is detected: `--check` then
+//! fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +7,14 @@ use std::process::Command;
 use preempt_bench::papers::{self, Ask, Extent, PAPERS, Part};
 
 #[test]
-fn nothing_is_different() {
+fn every_figure_is_reproduced() {
     let ask = Ask { extent: Extent::Quick, ..Ask::default() };
     let marks = papers::print(&PAPERS, &ask).expect("the tables can be made");
     assert!(marks.good(), "{marks:?}");
     assert!(marks.equal > 280 && marks.explained > 100 && marks.not_to_be_had > 20, "{marks:?}");
 }
 
-/// A folder with the published figures, in one of which one place is changed.
+/// A folder with the published figures, in which one file has one change.
 fn changed(file: &str, from: &str, to: &str) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{file} with {to}"));
@@ -63,7 +63,7 @@ fn a_changed_figure_fails_the_check() {
 }
 
 #[test]
-fn what_a_paper_does_not_have_is_refused() {
+fn tables_and_figures_that_do_not_exist_are_refused() {
     for part in [Part::Table(3), Part::Table(0), Part::Figure(6)] {
         for paper in PAPERS {
             let refused =

@@ -1,6 +1,6 @@
-//! The tests that are compared with peers have the counts that follow from what they are: Preempt
-//! explores every happens-before class of their executions once; errors need as many preemptions as
-//! they were made to need.
+//! The tests that are compared with peers have the counts that follow from their design: Preempt
+//! explores every happens-before class of their executions once, and errors need the intended
+//! number of preemptions.
 
 use preempt::{Check, Count, Order, Outcome, Reduction, Verdict};
 use preempt_bench::peers::rust::sources::of_preempt::body;
@@ -9,8 +9,8 @@ fn explore(check: Check, test: &str) -> Outcome {
     check.run(body(test).expect("the test is one of the sources"))
 }
 
-/// All classes by another way: every execution, or every one that sleep sets leave, and the
-/// distinct classes among them.
+/// The number of classes, computed in another way: the distinct classes of all executions, or of
+/// those that sleep sets leave.
 fn classes(test: &str, reduction: Reduction) -> Option<u64> {
     let outcome = explore(
         Check::new().unbounded().order(Order::Executions).reduce(reduction).count(Count::Traces),

@@ -50,7 +50,7 @@ fn a_record_is_read_as_it_was_written() {
 }
 
 #[test]
-fn the_newest_record_is_shown_and_of_it_what_was_asked_for() {
+fn the_newest_record_is_shown_and_only_its_requested_part() {
     let (old, new) = (record("first\n1\n\nsecond\n2\n"), record("first\n3\n\nsecond\n4\n"));
     let runs = folder("newest", &[("2026-01-02", &new), ("2025-12-31", &old)]);
     let page = "# Page\n<!-- run peers-spin: second -->\nold\n<!-- end -->\nrest\n";
@@ -66,7 +66,7 @@ fn the_newest_record_is_shown_and_of_it_what_was_asked_for() {
 }
 
 #[test]
-fn a_quick_run_stands_in_until_the_whole_one_is_recorded() {
+fn a_quick_run_is_shown_until_a_whole_one_is_recorded() {
     let runs = folder("quick", &[("2026-01-02", &record("whole\n"))]);
     let quick = record("quick\n").to_text().expect("it can be written");
     for name in ["peers-spin-quick", "papers-quick"] {
@@ -81,7 +81,7 @@ fn a_quick_run_stands_in_until_the_whole_one_is_recorded() {
 }
 
 #[test]
-fn what_was_not_recorded_is_no_table() {
+fn there_is_no_table_without_a_record() {
     let runs = folder("missing", &[("2026-01-02", &record("first\n"))]);
     for page in [
         "<!-- run peers-rust -->\n<!-- end -->\n",

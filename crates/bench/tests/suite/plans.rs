@@ -1,5 +1,5 @@
-//! Every plan over executions against the oracle: the same failures, within the bound if there is
-//! one.
+//! Every plan over executions compared with the oracle: the same failures, within the bound if
+//! there is one.
 
 use preempt_bench::agree::executions::{self, orders, reductions};
 use preempt_bench::corpus;
@@ -16,7 +16,7 @@ fn compare(text: &str) {
     }
 }
 
-/// Compares plans on random programs; says how many comparisons were made.
+/// Compares plans on random programs. Returns the number of comparisons.
 fn on_random_programs(plans: fn(Option<u32>) -> Vec<Plan>) -> u64 {
     let compared = (0..400)
         .map(|seed| executions::one(seed, plans).unwrap_or_else(|error| panic!("{error:#}")));
@@ -37,7 +37,7 @@ fn reductions_on_random_programs() {
 
 #[test]
 fn on_programs_with_a_heap() {
-    // Records are made, linked, unlinked and made again in all orders.
+    // Records are created, linked, unlinked and created again in all orders.
     let text = "
         record Node { value: int, next: *Node }
         atomic var top: *Node;
@@ -84,9 +84,10 @@ fn unsound_combinations_cannot_be_built() {
 }
 
 #[test]
-fn no_alternative_is_lost_behind_one_that_fails() {
-    // The first way fails at once. The next fails after another choice, so that the number behind
-    // it belongs to the first way again and does not exist; those that do not fail come later.
+fn no_alternative_after_a_failing_one_is_lost() {
+    // The first alternative fails at once. The next one fails after another choice, so that the
+    // next number belongs to the first alternative again and does not exist; the alternatives that
+    // do not fail come later.
     let text = "
         var x = 0;
         thread t {
@@ -110,7 +111,7 @@ fn no_alternative_is_lost_behind_one_that_fails() {
 }
 
 #[test]
-fn records_that_nobody_needs_are_no_error() {
+fn unreferenced_records_are_not_an_error() {
     let text = "
         record Node { next: *Node }
         var one: *Node;
@@ -122,7 +123,7 @@ fn records_that_nobody_needs_are_no_error() {
     for (plan, complete) in [(Plan::new(), true), (states, true), (traces, false)] {
         let (outcome, _) =
             plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
-        // Where records keep their names there are more than fit, and the search says so.
+        // If records keep their names, there are more than fit, and the search says so.
         assert_eq!(
             (outcome.findings.len(), outcome.complete),
             (0, complete),

@@ -1,7 +1,7 @@
-//! Every search over executions against brute force, at all scheduling points and at
-//! synchronisation only: traces within each bound, failures, data races. Random programs whose
-//! steps have several outcomes, wait on plain variables or fail, and programs on which a search was
-//! wrong once.
+//! Every search over executions compared with brute force, with all scheduling points and with
+//! those at synchronisation only: traces within each bound, failures, data races. The programs are
+//! random ones whose steps have several outcomes, wait on plain variables or fail, and regression
+//! tests.
 
 use preempt_bench::agree::points::{Compared, compare_text, one};
 use preempt_bench::random::outcomes::Kind;
@@ -49,11 +49,11 @@ fn searches_agree_on_threads_that_fail() {
 }
 
 #[test]
-fn searches_agree_on_programs_of_all_sorts() {
+fn searches_agree_on_programs_of_all_kinds() {
     agree(None, 120);
 }
 
-/// Programs on which a search was wrong once, and what was wrong.
+/// Programs on which a search was wrong, and what was wrong.
 const ONCE_WRONG: [(&str, &str); 14] = [
     (
         "dpor-optimal took a step for covered by the other alternative of a choice",
@@ -134,7 +134,7 @@ const ONCE_WRONG: [(&str, &str); 14] = [
 ];
 
 #[test]
-fn programs_that_were_wrong_once() {
+fn programs_on_which_a_search_was_wrong() {
     for (what, text) in ONCE_WRONG {
         let compared = compare_text(text).unwrap_or_else(|error| panic!("{what}: {error:#}"));
         assert_eq!(compared.programs, 1, "{what}: nothing was compared");
@@ -169,8 +169,7 @@ fn a_wait_for_a_plain_variable_races_in_every_search() {
     }
 }
 
-/// The footprints of the steps that a thread takes by itself, one coarse step after the other, as
-/// numbers of accesses.
+/// The numbers of accesses of the coarse steps that a thread takes when it runs alone.
 fn steps(text: &str, thread: usize) -> Vec<usize> {
     let machine = preempt_lang::load(&Source::new("steps.pre", text), &[]).expect("a model");
     let coarse = SyncPoints::of(machine);
@@ -222,8 +221,8 @@ fn a_step_ends_where_the_code_says_and_not_where_the_state_does() {
 }
 
 #[test]
-fn promoted_variables_are_points_where_they_may_be_touched() {
-    // The error needs a switch between the two accesses to `d`, behind a wait for another plain
+fn promoted_variables_are_points_where_they_may_be_accessed() {
+    // The error needs a switch between the two accesses to `d`, after a wait for another plain
     // variable.
     let text = "var d = 0; var go = false;
         thread t0 { d = 1; d = 0; go = true; } thread t1 { var l = d; await go; assert l == 0, \"between\"; }";

@@ -16,7 +16,7 @@ fn explore(machine: &Machine, points: Points, order: Order) -> Outcome {
     plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent).0
 }
 
-/// The fewest preemptions with which each sort of failure shows.
+/// The fewest preemptions with which each kind of failure occurs.
 fn failures(outcome: &Outcome) -> BTreeSet<(FailureKind, String, u32)> {
     outcome
         .findings
@@ -112,7 +112,7 @@ thread t2 {
         stopped.findings.iter().map(|f| f.failure.message.as_str()).collect::<Vec<_>>(),
         [race]
     );
-    // Behind the race there is an error that only a switch between the accesses shows.
+    // After the race there is an error that only a switch between the accesses shows.
     let promoted = run(plan.promote());
     let kinds: Vec<_> = promoted.findings.iter().map(|finding| finding.failure.kind).collect();
     assert_eq!(kinds, [FailureKind::Race, FailureKind::Assertion]);

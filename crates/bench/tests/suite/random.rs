@@ -1,4 +1,4 @@
-//! All full searches against the oracle on random programs.
+//! All full searches compared with the oracle on random programs.
 
 use preempt_bench::agree;
 use preempt_bench::random::Shape;
@@ -16,7 +16,7 @@ fn full_searches_agree_with_the_oracle() {
 }
 
 #[test]
-fn a_thread_of_a_step_that_failed_is_not_started_by_the_next() {
+fn a_thread_spawned_by_a_failed_step_is_not_started_by_the_next_step() {
     let text = "
         atomic var x = 0;
         fn child() { x = 1; x = 2; }

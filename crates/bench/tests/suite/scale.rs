@@ -1,5 +1,5 @@
-//! How cost grows: what is counted is right, what does not fit is left out, and all of it is shown.
-//! No time is measured here.
+//! The measurement of how cost grows: counts are right, programs that do not fit are left out, and
+//! everything is shown. No time is measured here.
 
 use std::cell::RefCell;
 
@@ -8,8 +8,8 @@ use preempt_bench::papers::Extent;
 use preempt_bench::scale::curves::{Curve, DIMENSIONS, Dimension, Point, Subject, curves};
 use preempt_bench::scale::{Here, Line, Scales, measure, show};
 
-// A search here counts the memory of the whole process, so that of the other tests too: there is
-// always enough.
+// A search counts the memory of the whole process, and thus of the other tests too, so the limit is
+// generous.
 const HERE: Here = Here { free: 1 << 40, cores: 2 };
 
 fn grid(x: u32, threads: u32, rounds: u32, jobs: usize) -> Point {
@@ -54,7 +54,7 @@ fn measured(dimension: Dimension) -> Vec<Line> {
 }
 
 #[test]
-fn tiny_programs_are_counted_rightly_in_every_dimension() {
+fn tiny_programs_have_the_right_counts_in_every_dimension() {
     for dimension in DIMENSIONS {
         for line in measured(dimension) {
             assert!(line.is_right(dimension), "{}", line.name);
@@ -89,7 +89,7 @@ fn everything_that_was_measured_is_shown() {
                 "{point} in\n{text}"
             );
         }
-        // Such small programs say nothing about the cost of a state: that is not drawn.
+        // Such small programs say nothing about the cost of a state, so it is not drawn.
         let whole = ["seconds", "elapsed"];
         let charts = show::charts(dimension, &lines);
         for (name, chart) in
@@ -115,9 +115,9 @@ fn everything_that_was_measured_is_shown() {
 struct Made {
     free: u64,
     cores: usize,
-    /// Of a state.
+    /// The bytes of a state.
     bytes: u64,
-    /// States too many, for each worker more.
+    /// The number of extra states for each additional worker.
     miscount: u64,
     asked: RefCell<Vec<String>>,
 }
@@ -189,7 +189,7 @@ grid Nx9, full: each thread more: states × 10.0, time × 10.0
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_and_said() {
+fn programs_that_do_not_fit_are_left_out_and_mentioned() {
     // 5 threads need 100,000 states of 10,000 bytes, twice.
     let made = |free| Made { bytes: 10_000, ..Made::with(free, 1) };
     let fits = made(2_000_000_000);

@@ -1,4 +1,4 @@
-//! Simpler schedules of findings, against the oracle's least number of preemptions.
+//! Simpler schedules of findings, compared with the oracle's fewest preemptions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::{Failure, Finding};
 
-/// As much as a small program can need: the result does not depend on the machine.
+/// Enough for any small program, so that the result does not depend on the machine.
 const ENOUGH: Shrink = Shrink { executions: 1_000_000, time: Duration::from_secs(3600) };
 
 /// Searches whose schedules are not the simplest.
@@ -48,8 +48,7 @@ fn first(plan: Plan, machine: &Machine) -> Option<Finding> {
     search.run(machine.clone(), &Silent).0.findings.into_iter().next()
 }
 
-/// The least number of preemptions with which the error of a failure shows, be its words these or
-/// others.
+/// The fewest preemptions with which the error of a failure occurs, whatever its message.
 fn least(all: &BTreeMap<oracle::FailureName, u32>, failure: &Failure) -> u32 {
     let (kind, message, site) = oracle::name(failure);
     let same = |name: &oracle::FailureName| {
@@ -102,7 +101,7 @@ fn random_programs_fail_with_the_fewest_preemptions() {
     );
 }
 
-/// With hardly any executions nothing is claimed that does not hold, and nothing gets worse.
+/// With a budget of very few executions, no claim is wrong and no schedule gets worse.
 #[test]
 fn a_small_budget_claims_nothing_wrong() {
     let (mut unknown, mut known) = (0, 0);
@@ -143,7 +142,7 @@ fn a_small_budget_claims_nothing_wrong() {
     assert!(unknown > 3 && known > 3, "{unknown} unknown, {known} known");
 }
 
-/// Errors that differ only in their messages stay separate when all of them are asked for.
+/// Errors that differ only in their messages stay separate when all of them are requested.
 #[test]
 fn every_distinct_failure_keeps_its_own_schedule() {
     let mut several = 0;
@@ -166,7 +165,7 @@ fn every_distinct_failure_keeps_its_own_schedule() {
     assert!(several > 5, "{several} programs with several failures");
 }
 
-/// A program that runs forever and whose threads spin: the search from below ends nevertheless.
+/// A program that runs forever and whose threads spin: the search from below still ends.
 #[test]
 fn endless_programs_are_shrunk_too() {
     let file = corpus::root().join("philosophers/left-right.pre");
@@ -181,7 +180,7 @@ fn endless_programs_are_shrunk_too() {
         };
         let finding = first(plan, &machine).expect("a deadlock");
         let result = finding.shrunk.expect("it was looked for a simpler one");
-        // The fewest steps are not promised.
+        // A minimal number of steps is not guaranteed.
         let steps = finding.schedule.steps().len();
         assert!(finding.preemptions == 1 && steps <= 8, "{order:?}: {finding:?}");
         assert!(result.preemptions > 1 && result.steps >= steps, "{order:?}: {result:?}");

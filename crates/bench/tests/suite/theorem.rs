@@ -15,11 +15,11 @@ use preempt_system::{
     Capacity, Choice, Footprint, Location, Model, Status, System, ThreadId, Waits,
 };
 
-/// Larger programs are passed over.
+/// Larger programs are skipped.
 const MOST_STATES: u64 = 5_000;
 
-/// What a thread does at most from some state on: steps, those that may block, and ends (of a slot
-/// that is used again, several).
+/// The maximal numbers of steps, of steps that may block, and of ends of a thread from some state
+/// on. A slot that is reused has several ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rest {
     steps: u64,
@@ -39,8 +39,8 @@ impl Rest {
 
 /// The longest paths through the states of a program.
 struct Longest {
-    /// What threads wait for somewhere. A step that touches it is taken for one that may block;
-    /// some of these cannot.
+    /// The accesses for which some thread waits in some state. A step that accesses the same counts
+    /// as one that may block, even if it cannot.
     waits: BTreeSet<Location>,
     /// For every state and thread; `None` while the state is on the path.
     known: HashMap<Vec<u64>, Option<Vec<Rest>>>,
@@ -109,8 +109,8 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Of a program that ends, and has no choices and not too many states; and the machine, large
-    /// enough.
+    /// The sizes of a program that ends, has no choices and is not too large; and the machine with
+    /// states that are large enough.
     fn of(machine: Machine) -> Option<(Sizes, Machine)> {
         let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
         let search =
@@ -193,8 +193,8 @@ fn there_are_no_more_executions_than_theorem_1_allows() {
         }
         checked.push(name);
     }
-    // A bound that is never reached, or holds without the ends as well, would show that the sizes
-    // are too large.
+    // If the bound were never reached, or held without the ends as well, the sizes would be too
+    // large.
     assert!(
         reached > 0 && needs_the_end > 0,
         "reached {reached} times, {needs_the_end} need the end, of {cases}"

@@ -1,5 +1,5 @@
-//! Several workers against one: the same verdict, findings with their schedules, counts, bounds and
-//! guarantee.
+//! Several workers compared with one: the same verdict, findings with their schedules, counts,
+//! bounds and guarantee.
 
 use preempt_bench::corpus;
 use preempt_bench::random::{self, Shape};
@@ -30,13 +30,13 @@ fn run(plan: Plan, machine: &Machine) -> Outcome {
         .0
 }
 
-/// Compares several workers with one; returns whether the search ended, or stopped at a finding.
-fn compare(plan: Plan, machine: &Machine, what: &str) -> bool {
+/// Compares several workers with one. Returns whether the search ended, or stopped at a finding.
+fn compare(plan: Plan, machine: &Machine, what: &str, jobs: &[usize]) -> bool {
     let one = run(plan, machine);
     if one.stopped.is_some_and(|limit| limit != Limit::Depth) {
         return false;
     }
-    for jobs in JOBS {
+    for &jobs in jobs {
         let several = run(plan.jobs(jobs), machine);
         let what = || format!("{jobs} workers, {plan:?}, on {what}");
         assert_eq!(several.findings, one.findings, "{}", what());
@@ -55,7 +55,7 @@ fn compare(plan: Plan, machine: &Machine, what: &str) -> bool {
     true
 }
 
-/// Every search that several workers can do, with what it is compared on.
+/// Every search that several workers can share.
 fn plans() -> Vec<Plan> {
     let icb = |cache| Plan::new().order(Order::Icb { cache });
     let depth = |steps| Limits { depth: Some(steps), ..Limits::default() };
@@ -79,12 +79,12 @@ fn plans() -> Vec<Plan> {
     ]
 }
 
-/// The most executions that are worth comparing.
+/// Searches with more executions are not compared.
 const MOST_EXECUTIONS: u64 = 2_000;
 
-/// Compares all plans on a program that ends if threads that spin are held back, at the first
-/// finding and beyond. Says how many plans were compared.
-fn compare_all(machine: &Machine, what: &str) -> usize {
+/// Compares all plans, with and without `keep_going`, on a program that ends if threads that spin
+/// are held back. Returns the number of compared plans.
+fn compare_all(machine: &Machine, what: &str, jobs: &[usize]) -> usize {
     let limits = |limits: Limits| Limits {
         executions: Some(MOST_EXECUTIONS),
         states: Some(20_000),
@@ -92,20 +92,19 @@ fn compare_all(machine: &Machine, what: &str) -> usize {
     };
     let fits = |plan: &Plan| plan.build().expect("a plan that makes sense").suits(machine).is_ok();
     let plans = plans().into_iter().filter(fits).map(|plan| plan.limits(limits(plan.limits)));
-    // Where all of it is within the limits, no number of workers meets them.
-    plans
-        .filter(|&plan| compare(plan.keep_going(), machine, what) && compare(plan, machine, what))
-        .count()
+    // If the whole search is within the limits, no number of workers reaches them.
+    let agree = |plan: Plan| compare(plan, machine, what, jobs);
+    plans.filter(|&plan| agree(plan.keep_going()) && agree(plan)).count()
 }
 
-/// The same on a program that may run forever: then it is passed over.
-fn compare_if_it_ends(machine: &Machine, what: &str) -> usize {
+/// Like [`compare_all`], but skips a program that may run forever.
+fn compare_if_it_ends(machine: &Machine, what: &str, jobs: &[usize]) -> usize {
     let full =
         Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
     let (outcome, grown) =
         full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
     let ends = outcome.complete && oracle::executions(&grown).is_some();
-    if ends { compare_all(machine, what) } else { 0 }
+    if ends { compare_all(machine, what, jobs) } else { 0 }
 }
 
 #[test]
@@ -113,7 +112,9 @@ fn on_random_programs() {
     let mut compared = 0;
     for seed in 0..300 {
         let text = random::program(seed, Shape { threads: (2, 3), statements: 3 });
-        compared += compare_if_it_ends(&machine(&text), &text);
+        // One number of workers for each program: each number has a hundred programs.
+        let jobs = &[JOBS[seed as usize % JOBS.len()]];
+        compared += compare_if_it_ends(&machine(&text), &text, jobs);
     }
     assert!(compared > 4_000, "only {compared} comparisons");
 }
@@ -134,7 +135,7 @@ fn on_programs_that_spin() {
          thread c { y = 1; y = 0; }",
     ];
     for text in texts {
-        assert!(compare_all(&machine(text), text) > 9, "{text}");
+        assert!(compare_all(&machine(text), text, &JOBS) > 9, "{text}");
     }
 }
 
@@ -143,7 +144,7 @@ fn on_the_corpus() {
     let mut compared = 0;
     for name in ["a", "b", "c", "d", "e", "f", "g", "h", "j", "l", "n", "q", "r", "w", "x"] {
         let file = format!("zoo/{name}.pre");
-        compared += compare_if_it_ends(&of_corpus(&file, &[]), &file);
+        compared += compare_if_it_ends(&of_corpus(&file, &[]), &file, &JOBS);
     }
     for file in [
         "philosophers/model.pre",
@@ -151,7 +152,7 @@ fn on_the_corpus() {
         "bluetooth/model.pre",
         "abba/model.pre",
     ] {
-        compared += compare_if_it_ends(&of_corpus(file, &[]), file);
+        compared += compare_if_it_ends(&of_corpus(file, &[]), file, &JOBS);
     }
     assert!(compared > 250, "only {compared} comparisons");
 }
@@ -162,14 +163,13 @@ fn on_the_work_stealing_queue() {
         for cache in [Cache::None, Cache::State, Cache::Hb] {
             for count in [Count::Executions, Count::States] {
                 let plan = Plan::new().order(Order::Icb { cache }).bound(2).count(count);
-                assert!(compare(plan, &queue(locked), "the queue"));
+                assert!(compare(plan, &queue(locked), "the queue", &JOBS));
             }
         }
-        assert!(compare(
-            Plan::new().order(Order::ContextBounded).bound(2),
-            &queue(locked),
-            "the queue"
-        ));
-        assert!(compare(Plan::new().order(Order::Random).runs(2_000), &queue(locked), "the queue"));
+        let bounded = Plan::new().order(Order::ContextBounded).bound(2);
+        let random = Plan::new().order(Order::Random).runs(2_000);
+        for plan in [bounded, random] {
+            assert!(compare(plan, &queue(locked), "the queue", &JOBS));
+        }
     }
 }

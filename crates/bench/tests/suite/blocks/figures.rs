@@ -3,7 +3,7 @@
 use preempt_bench::papers;
 
 #[test]
-fn all_figures_come_out() {
+fn all_figures_are_reproduced() {
     let ask = papers::Ask { extent: papers::Extent::Quick, ..papers::Ask::default() };
     assert!(
         papers::blocks::print(&ask).expect("the tables can be made").good(),

@@ -27,6 +27,6 @@ fn random_straight_lines_agree_with_the_oracle() {
         "{compared} compared, {contradictory} with contradictions, {beyond} beyond formula (12), {failing} fail: {sums:?}"
     );
     assert!(compared >= 2_000, "only {compared} programs were small enough");
-    // What is to be compared is there.
+    // The programs cover what the test is about.
     assert!(contradictory > 100 && beyond > 100 && failing > 100 && sums.graphs < sums.paper);
 }

@@ -1,4 +1,4 @@
-//! What blocks refuses, and that it says where and what to use instead.
+//! What the reduction by blocks refuses, with the position and an alternative.
 
 use preempt_explore::{Limit, Limits, Observer, Order, Plan, Points, Progress, Reduction, Silent};
 use preempt_lang::source::Source;
@@ -13,7 +13,7 @@ fn plan() -> Plan {
     Plan::new().order(Order::Executions).reduction(Reduction::Blocks)
 }
 
-/// Why a program is refused.
+/// The reason for which a program is refused.
 fn refusal(text: &str) -> String {
     plan()
         .build()
@@ -24,7 +24,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn whatever_is_no_straight_line_is_refused_with_its_line() {
+fn code_that_is_not_straight_line_is_refused_with_its_line() {
     // The obstacle is always in the second line.
     for (body, why) in [
         ("if x == 0 { x = 1; }", "branches"),
@@ -59,9 +59,9 @@ fn whatever_is_no_straight_line_is_refused_with_its_line() {
 }
 
 #[test]
-fn what_is_constant_goes_straight_on() {
-    // Indices by constants and by the thread's parameter, a branch that is decided, what `init`
-    // does.
+fn constant_conditions_and_indices_count_as_straight_line() {
+    // Indices that are constants or the thread's parameter, a branch whose condition is constant,
+    // and statements of `init`.
     let text =
         "const N = 2; var a: [int; N]; atomic var x = 0; init { for i in 0..N { a[i] = 7; } }
                 thread t(i in 0..N) { a[i] = 1; a[0] = a[1]; if N == 2 { x = i; } }";
@@ -74,13 +74,13 @@ fn too_many_graphs_are_refused_with_their_number() {
     let thread = "thread t(i in 0..3) { x = 1; x = 2; x = 3; x = 4; x = 5; x = 6; }";
     let refused = refusal(&format!("atomic var x = 0; {thread}"));
     assert!(refused.contains("17153136") && refused.contains("bound"), "{refused}");
-    // More threads than can be counted in reasonable time, but not more than can be refused.
+    // Too many threads to count graphs in reasonable time, but a refusal is quick.
     let many = "atomic var x = 0; thread t(i in 0..30) { x = 1; x = 2; x = 3; }";
     assert!(refusal(many).contains("their traces cannot be counted"), "{}", refusal(many));
 }
 
 #[test]
-fn nothing_else_is_combined_with_it() {
+fn other_options_are_refused() {
     let order = |order| Plan { order, ..plan() };
     for (plan, why) in [
         (plan().bound(1), "remove `bound`"),
@@ -101,7 +101,7 @@ fn nothing_else_is_combined_with_it() {
     assert!(refusal.to_string().contains("invariants"), "{refusal}");
 }
 
-/// Interrupts at the first look.
+/// Interrupts at the first poll.
 struct Impatient;
 
 impl Observer for Impatient {
@@ -112,7 +112,7 @@ impl Observer for Impatient {
 }
 
 #[test]
-fn limits_and_interrupts_end_it_and_nothing_is_called_complete() {
+fn a_search_that_is_ended_early_is_not_complete() {
     let many = || model("atomic var x = 0; thread t(i in 0..3) { x = 1; x = 2; x = 3; x = 4; }");
     let interrupted = plan().build().expect("a plan that makes sense").run(many(), &Impatient).0;
     assert_eq!((interrupted.stopped, interrupted.complete), (Some(Limit::Interrupt), false));

@@ -8,7 +8,7 @@ use preempt_lang::source::Source;
 /// Rows with more transitions take too long for a test without optimisation.
 const LARGEST: u64 = 100_000;
 
-/// Compares a row in all its columns that are small enough; says how many there were.
+/// Compares all columns of a row that are small enough. Returns their number.
 fn check(row: &Row) -> u32 {
     let mut compared = 0;
     let columns =
@@ -69,14 +69,14 @@ fn figure_2() {
         thread t2 { var q: int; var priv: int; q = 8; priv = y; q = 42; priv = x; skip; }
     ";
     assert_eq!(both(text), [[48, 76], [8, 38]]);
-    // If what is read is forgotten at once, 6 x 6 places are all there is.
+    // If the values that were read are forgotten at once, there are only 6 x 6 positions.
     let forgets = text.replace("priv = y", "assert y >= 0").replace("priv = x", "assert x >= 0");
     assert_eq!(both(&forgets), [[36, 60], [8, 38]], "as an independent prototype has it");
 }
 
 #[test]
 fn figure_5() {
-    // Its text is lost; this program fits every sentence about it.
+    // The paper does not contain the program; this one fits every sentence about it.
     let text = "
         steps statement;
         var x = 0; var y = 0;

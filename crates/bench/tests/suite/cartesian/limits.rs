@@ -1,4 +1,4 @@
-//! A search that is ended says so, also in the middle of a vector.
+//! A search that is ended early says so, even in the middle of a vector.
 
 use preempt_bench::corpus;
 use preempt_bench::papers::cartesian::CARTESIAN;
@@ -51,7 +51,7 @@ fn the_limit_of_states_counts_covered_ones() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn senseless_combinations_are_refused() {
     let plan = Plan::new().reduction(CARTESIAN);
     let depth = Limits { depth: Some(3), ..Limits::default() };
     for plan in [

@@ -1,5 +1,5 @@
-//! The cartesian search: the figures of the paper, random programs against the oracle, and every
-//! pitfall with the smallest program on which it shows.
+//! The cartesian search: the figures of the paper, random programs compared with the oracle, and
+//! every pitfall with the smallest program that shows it.
 
 mod figures;
 mod limits;

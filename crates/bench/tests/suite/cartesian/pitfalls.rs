@@ -1,5 +1,5 @@
-//! What is easy to get wrong, each with the smallest program that shows it: the algorithm is right
-//! there, and with the error put in it is not.
+//! Mistakes that are easy to make, each with the smallest program that shows it: the algorithm is
+//! right there, and with the mistake it is not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,7 +30,7 @@ const PITFALLS: [(Mutant, &str); 11] = [
         Mutant::OnlyExtendingEnds,
         "steps statement; var g = 0; thread t1 { skip; assert g != 1; } thread t2 { g = g + 1; }",
     ),
-    // Only local properties are preserved, were it not for one more look.
+    // Without one more check, only local properties would be preserved.
     (
         Mutant::DeadlocksWhereMet,
         "steps statement; var g = 0; var h = 0; thread t1 { skip; await g == 1; } thread t2 { skip; await h == 1; }",
@@ -40,7 +40,7 @@ const PITFALLS: [(Mutant, &str); 11] = [
         Mutant::DeadlocksWhereMet,
         "steps statement; var g = 0; thread t1 { skip; } thread t2 { skip; await g == 1; }",
     ),
-    // Threads must be deterministic, or be followed in all their ways.
+    // All alternatives of nondeterministic threads must be followed.
     (
         Mutant::AcrossChoices,
         "var g = 0; thread t1 { var r = choose(0..2); assert r != 1; } thread t2 { g = 1; }",
@@ -54,7 +54,7 @@ const PITFALLS: [(Mutant, &str); 11] = [
         Mutant::VacantBlindly,
         "var g = 0; fn child() { assert g == 0; } thread t1 { var h = spawn child(); g = 1; skip; }",
     ),
-    // What the invariant reads ends prefixes.
+    // Accesses to variables of the invariant end prefixes.
     (
         Mutant::ObservesBlindly,
         "var x = 0; invariant never_one: x != 1; thread t1 { x = 1; x = 2; }",
@@ -62,13 +62,13 @@ const PITFALLS: [(Mutant, &str); 11] = [
 ];
 
 #[test]
-fn every_error_is_noticed_on_its_program() {
+fn every_mistake_is_detected_on_its_program() {
     for (mutant, text) in PITFALLS {
         match compare(text) {
             Ok(small) => assert!(small),
             Err(error) => panic!("{error:#} on\n{text}"),
         }
-        // A violated invariant inside is a panic, and noticed as well.
+        // A violated invariant panics, which counts too.
         let seeded = || mutants::with(Some(mutant), || compare(text));
         let passed = catch_unwind(AssertUnwindSafe(seeded)).is_ok_and(|compared| compared.is_ok());
         assert!(!passed, "{mutant:?} is not noticed on\n{text}");

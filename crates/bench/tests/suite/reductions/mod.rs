@@ -1,5 +1,5 @@
-//! The partial-order reductions over executions: the figures of `data/reductions.toml`, errors put
-//! in on purpose, and random programs against all their interleavings.
+//! The partial-order reductions over executions: the figures of `data/reductions.toml`, seeded
+//! errors, and random programs compared with all their interleavings.
 
 mod figures;
 mod mutants;

@@ -1,4 +1,4 @@
-//! Random programs against all their interleavings.
+//! Random programs compared with all their interleavings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +22,11 @@ use super::watch::{Collect, again, run};
 pub struct Oracle {
     ends: Collect,
     graph: HbGraph,
-    /// For each happens-before state and each of its steps the least preemptions with which it is
+    /// For each happens-before state and each of its steps, the fewest preemptions with which it is
     /// reached.
     states: BTreeMap<Fingerprint, u32>,
     steps: BTreeMap<(Fingerprint, usize, u32), u32>,
-    /// What threads wait for somewhere.
+    /// The accesses for which some thread waits in some state.
     looks: Footprint,
 }
 
@@ -115,8 +115,8 @@ impl Oracle {
         Ok(machine)
     }
 
-    /// Compares budgeted sleep sets. Says how many executions they took with what is known of
-    /// waits, and without.
+    /// Compares budgeted sleep sets. Returns the numbers of executions with and without knowledge
+    /// of waits.
     fn check_budgeted(&self, machine: Machine, bound: u32) -> Result<(Machine, [u64; 2]), String> {
         let expected = self.traces(bound);
         let (mut machine, mut executions) = (machine, [0; 2]);
@@ -154,7 +154,7 @@ impl Oracle {
         })
     }
 
-    /// Compares the unbounded reductions. Adds what they did to `totals`.
+    /// Compares the unbounded reductions. Adds their counts to `totals`.
     fn check_unbounded(
         &self,
         machine: Machine,
@@ -211,7 +211,7 @@ impl Oracle {
     }
 }
 
-/// What was done over all programs.
+/// Counts over all programs.
 #[derive(Debug, Default)]
 struct Totals {
     unbounded: [ReductionStats; COMPLETE.len()],
@@ -233,7 +233,7 @@ pub fn load(text: &str) -> Machine {
 type Strategy =
     fn(&mut Cursor<ModelExecution<'_, Machine>>, &mut Collect) -> Result<ReductionStats, Stop>;
 
-/// Unbounded reductions that show every trace, and those of them that show none twice.
+/// Unbounded reductions that reach every trace, and those that reach none twice.
 const COMPLETE: [(&str, bool, Strategy); 4] = [
     ("optimal DPOR", true, |cursor, collect| dpor::optimal(cursor, collect, Dependence::ReadWrite)),
     ("sleep sets", true, |cursor, collect| {
@@ -245,9 +245,9 @@ const COMPLETE: [(&str, bool, Strategy); 4] = [
     }),
 ];
 
-/// Programs on which a reduction was wrong once: a thread waits as soon as it is started; a thread
-/// touches more when it does not have to wait; the last race is always the one that ends a wait; a
-/// reversal would begin with a thread that is not there yet.
+/// Programs on which a reduction was wrong: a thread waits as soon as it is started; a thread
+/// accesses more if it does not have to wait; the last race is always the one that ends a wait; a
+/// reversal would begin with a thread that does not exist yet.
 const ONCE_WRONG: [u64; 4] = [317_301, 508_233, 305_560, 318_763];
 
 #[test]

@@ -23,7 +23,7 @@ fn run(text: &str, reduction: Reduction) -> Outcome {
 }
 
 #[test]
-fn a_round_is_told() {
+fn an_infinite_loop_is_reported() {
     let spins = "atomic var stop = false; thread spinner { while !stop { skip; } } thread main { stop = true; }";
     let wanders = "atomic var x = 0; thread a { loop { x = 1; } } thread b { loop { x = 2; } }";
     for reduction in UNBOUNDED.into_iter().chain(BOUNDED) {
@@ -44,7 +44,7 @@ fn a_round_is_told() {
 }
 
 #[test]
-fn a_long_execution_is_no_round() {
+fn a_long_execution_is_not_an_infinite_loop() {
     let text = "atomic var x = 0; thread a { while x < 1500 { x += 1; } } thread b { skip; }";
     for reduction in UNBOUNDED.into_iter().chain(BOUNDED) {
         let outcome = run(text, reduction);

@@ -1,4 +1,4 @@
-//! What strategies show, collected; and how they are run.
+//! Runs strategies and collects the traces and failures that they reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +9,23 @@ use preempt_explore::reduce::Dependence;
 use preempt_machine::Machine;
 use preempt_system::{Access, Failure, Fingerprint, HbGraph, Model, System};
 
-/// What executions show: every trace with the least preemptions with which it was seen, and what
-/// goes wrong.
+/// The traces that executions reach, each with the fewest preemptions, and the failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// For each trace the least preemptions.
+    /// For each trace, the fewest preemptions.
     pub traces: BTreeMap<Fingerprint, u32>,
     pub deadlocks: BTreeSet<Fingerprint>,
     pub failures: BTreeSet<String>,
 }
 
-/// Collects what a strategy shows.
+/// Collects the traces and failures of a strategy.
 #[derive(Default)]
 pub struct Collect {
     pub dependence: Dependence,
     pub seen: Seen,
     pub executions: u64,
     pub covered: u64,
-    /// The most executions that are worth waiting for.
+    /// The maximal number of executions.
     pub patience: Option<u64>,
 }
 

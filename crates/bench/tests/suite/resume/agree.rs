@@ -104,7 +104,7 @@ fn ends(machine: &Machine) -> bool {
     outcome.complete && oracle::executions(&grown).is_some()
 }
 
-/// What was compared.
+/// Counts of comparisons.
 #[derive(Default)]
 struct Compared {
     plans: usize,
@@ -113,7 +113,7 @@ struct Compared {
     restarts: usize,
 }
 
-/// Programs with more are for others.
+/// Larger programs are skipped.
 const MOST: u64 = 1_000;
 
 impl Compared {
@@ -202,7 +202,7 @@ fn every_strategy_on_random_programs() {
         };
         let machine = machine(&text);
         let plans = if ends(&machine) { &plans } else { &of_states() };
-        // Each program with a few of the strategies, each strategy with many programs.
+        // Each program is compared with a few strategies, and each strategy with many programs.
         for _ in 0..6 {
             let plan = *random.pick(plans);
             let plan = if random.percent(50) { plan.keep_going() } else { plan };
@@ -216,7 +216,7 @@ fn every_strategy_on_random_programs() {
     );
 }
 
-/// Levels of many chunks, stores that have grown, in the middle of both.
+/// Checkpoints within levels of many chunks and with stores that have grown.
 #[test]
 fn many_states() {
     let mut random = Random::new(5);
@@ -259,8 +259,7 @@ fn states_that_had_to_grow_grow_again() {
     assert!(compared.restarts > 0, "nothing had to grow");
 }
 
-/// Several workers: what is reported is what one would have reported, and so is what several report
-/// that paused on the way.
+/// Several workers report the same as one, with and without pauses.
 #[test]
 fn several_workers() {
     let mut random = Random::new(4);
@@ -288,7 +287,8 @@ fn several_workers() {
         for (plan, going) in plans.iter().flat_map(|plan| [(plan, false), (plan, true)]) {
             let plan = if going { plan.keep_going() } else { **plan };
             let one = run(&plan, &machine);
-            // Depth first over states, which error comes first depends on the workers' speed.
+            // In a depth-first search over states, which error is found first depends on the speed
+            // of the workers.
             if !plan.order.is_of_executions() && !going && !one.findings.is_empty() {
                 continue;
             }
@@ -323,7 +323,7 @@ fn several_workers() {
     assert!(pauses > 200 && interrupts > 200, "{pauses} {interrupts}");
 }
 
-/// What does not depend on which of several workers was faster.
+/// The counts that do not depend on the speed of the workers.
 fn counts(outcome: &Outcome) -> [u64; 6] {
     let coverage = &outcome.coverage;
     [

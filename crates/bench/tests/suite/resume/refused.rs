@@ -1,5 +1,5 @@
-//! Checkpoints that are damaged, or of something else, are refused, with what is wrong and what to
-//! do.
+//! Checkpoints that are damaged, or that belong to another search, are refused with a reason and
+//! advice.
 
 use std::io::Cursor;
 

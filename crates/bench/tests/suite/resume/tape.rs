@@ -18,8 +18,7 @@ pub const PROGRAM: u64 = 0x5EED;
 /// Keeps checkpoints in memory.
 pub struct Tape {
     poll_interval: u64,
-    /// The number of calls after which the first checkpoint is due, the next ones ever later; 0 for
-    /// none.
+    /// The number of calls after which the first checkpoint is due; the intervals grow. 0 for none.
     every: u64,
     looks: AtomicU64,
     next: AtomicU64,
@@ -84,18 +83,18 @@ pub fn open(bytes: &[u8]) -> Saved {
     Saved::open(Cursor::new(bytes.to_vec())).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
 
-/// The outcome without what depends on the time.
+/// The outcome without its durations.
 fn timeless((outcome, _): (Outcome, Machine)) -> Outcome {
     Outcome { elapsed: Duration::ZERO, ..outcome }
 }
 
-/// Runs through.
+/// Runs without a pause.
 pub fn run(plan: &Plan, machine: &Machine) -> Outcome {
     timeless(plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent))
 }
 
-/// The same for a search that polls its limits after `steps` steps. Some limits are passed a
-/// little, and so more or less.
+/// Runs without a pause, and polls limits after `steps` steps. Some limits are exceeded a little,
+/// by an amount that depends on `steps`.
 pub fn run_through(plan: &Plan, machine: &Machine, poll_interval: u64) -> Outcome {
     run_with(plan, machine, &Silent, Checkpoints::of(PROGRAM, &Tape::new(poll_interval, 0)))
 }
@@ -115,8 +114,8 @@ pub fn run_with(
     )
 }
 
-/// Pauses now and then and continues; then resumes one of the checkpoints. The two outcomes, and
-/// how many checkpoints there were.
+/// Pauses now and then and continues; then resumes one of the checkpoints. Returns the two outcomes
+/// and the number of checkpoints.
 pub fn pausing(
     plan: &Plan,
     machine: &Machine,
@@ -138,8 +137,8 @@ pub fn pausing(
     (paused, resumed, kept.len())
 }
 
-/// Is interrupted again and again, and resumes each time from the last checkpoint, as another
-/// process would. The last outcome, and how often it was interrupted.
+/// Interrupts the search repeatedly, and resumes each time from the last checkpoint, as another
+/// process would. Returns the last outcome and the number of interrupts.
 pub fn interrupted(
     plan: &Plan,
     machine: &Machine,
@@ -150,7 +149,7 @@ pub fn interrupted(
     for interrupts in 0.. {
         // Some parts also pause on the way.
         let tape = Tape::new(poll_interval, random.below(4) as u64);
-        // Rarer and rarer, or a long search would take forever.
+        // The intervals grow; otherwise a long search would never end.
         let observer =
             Interrupts(AtomicU64::new(1 + random.below(4 << (interrupts / 3).min(20)) as u64));
         let checkpoints = Checkpoints::of(PROGRAM, &tape);
@@ -162,8 +161,8 @@ pub fn interrupted(
         if outcome.stopped != Some(Limit::Interrupt) {
             return (outcome, interrupts);
         }
-        // A budgeted search visits all states before it begins. An interrupt meanwhile leaves the
-        // last checkpoint as it is.
+        // A budgeted search visits all states before it begins. An interrupt during that time does
+        // not change the last checkpoint.
         let prepares = plan.reduction == Reduction::BudgetedSleep;
         match tape.into_kept().pop() {
             Some(bytes) => last = Some(bytes),

@@ -1,6 +1,6 @@
-//! Walks `docs/design/soundness.md`: what the page calls sound can be built, what it calls refused
-//! is refused, what it calls unsound is refused *and* loses something. A row or a column without a
-//! case here fails.
+//! Tests every cell of `docs/design/soundness.md`: a sound combination can be built, a refused one
+//! is refused, and an unsound one is refused *and* loses something. A row or column without a case
+//! here fails the test.
 
 mod table;
 mod transactions;
@@ -141,7 +141,7 @@ fn show_loss(cell: &Cell) {
     }
 }
 
-/// Compares what a cell says of a combination with whether it can be built.
+/// Compares a cell with whether the combination can be built.
 fn check_build(cell: &Cell, plan: Plan) {
     let built = plan.build();
     match cell.word() {
@@ -171,11 +171,11 @@ fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
     outcome.findings.iter().map(|finding| finding.failure.kind).collect()
 }
 
-/// It holds at the end, and not on the way.
+/// An invariant that holds at the end, but not before.
 const BROKEN_ON_THE_WAY: &str =
     "var x = 0; invariant never_one: x != 1; thread t { x = 1; x = 2; }";
 
-/// Compares what a cell says of invariants.
+/// Compares a cell about invariants with what can be built.
 fn check_invariants(cell: &Cell, plan: Plan) {
     let (search, machine) =
         (plan.build().expect("a plan that makes sense"), model(BROKEN_ON_THE_WAY));

@@ -89,7 +89,7 @@ fn show_loss(entry: &Entry, property: Property) {
             assert_eq!(kinds(&run(plan, file("abba/model.pre"))), [], "{name}");
         }
         Property::Invariant => {
-            // With a bound, all states of the witness are within it.
+            // All states of the witness are within the bound, if there is one.
             let invariant = model(
                 "atomic var x = 0; atomic var y = 0; invariant x + y < 2; \
                  thread t { x = 1; x = 0; } thread u { y = 1; y = 0; }",
@@ -115,7 +115,7 @@ fn show_loss(entry: &Entry, property: Property) {
     }
 }
 
-/// The class has no meaning, or is not known to survive: the plan or the program is refused.
+/// The class does not apply, or is not known to be preserved: the plan or the program is refused.
 fn show_refusal(entry: &Entry, property: Property) {
     let (name, plan) = (entry.name, plan(entry));
     match property {

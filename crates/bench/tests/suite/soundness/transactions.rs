@@ -15,7 +15,7 @@ fn reduction(row: &str) -> Option<Reduction> {
     })
 }
 
-/// Compares what a cell says with what can be built and what is found.
+/// Compares a cell with what can be built and what is found.
 pub fn check(cell: &Cell) {
     let Some(reduction) = reduction(&cell.row) else {
         assert!(
@@ -60,7 +60,7 @@ pub fn check(cell: &Cell) {
     }
 }
 
-/// The deadlock of two locks in two orders is not seen.
+/// The deadlock of two locks in two orders is missed.
 pub fn lose_a_deadlock(cell: &Cell) {
     assert_eq!(kinds(&run(Plan::new(), file("abba/model.pre"))), [FailureKind::Deadlock]);
     let reduction = reduction(&cell.row).expect("a reduction that is offered");

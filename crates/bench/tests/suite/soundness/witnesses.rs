@@ -32,7 +32,7 @@ pub fn the_last_race_is_not_enough_with_sleep_sets() {
     assert_eq!((by(Sleep::Never), by(Sleep::Incomplete)), (4, 3));
 }
 
-/// Sleep sets as they are, and executions with too many preemptions left out.
+/// Plain sleep sets, where executions with too many preemptions are left out.
 fn naive(
     cursor: &mut Cursor<ModelExecution<'_, Machine>>,
     collect: &mut Collect,
@@ -79,8 +79,8 @@ fn traces(machine: Machine, bound: u32) -> u64 {
     again(machine, |cursor, collect| cb_por::terminals(cursor, collect, &config)).0.0.executions
 }
 
-/// Dynamic reduction of program X, with all of its executions but those with a preemption: more
-/// than a search would see that gives these up on the way.
+/// Dynamic reduction of program X, keeping only its executions without a preemption. A search that
+/// abandons the others early would see even less.
 pub fn dynamic_reduction_and_a_bound_lose_a_trace(reduction: Dynamic) {
     let ((_, all), machine) = again(zoo('x'), |cursor, collect| {
         let by = Dependence::ReadWrite;
@@ -96,7 +96,7 @@ pub fn dynamic_reduction_and_a_bound_lose_a_trace(reduction: Dynamic) {
     assert_eq!((traces(machine, 0), all.seen.traces.len(), within), (2, 2, 1), "{reduction:?}");
 }
 
-/// The dynamic reductions that know no bound.
+/// The dynamic reductions without a bound.
 #[derive(Clone, Copy, Debug)]
 pub enum Dynamic {
     Source,
@@ -105,12 +105,12 @@ pub enum Dynamic {
 }
 
 /// The threads of the page's program. The error needs one preemption: `U` writes, then `T` runs.
-/// The state after the first step of each is lost if it is met first with `T` interrupted, because
-/// then `T` cannot continue.
+/// The state after the first step of each is lost if it is reached first with `T` interrupted,
+/// because then `T` cannot continue.
 const T: &str = "thread t { y = 1; assert x != 1; }";
 const U: &str = "thread u { x = 1; x = 0; }";
 
-/// Whether a search over states that gives up executions with more preemptions finds a failure.
+/// Whether a search over states that abandons executions with more preemptions finds a failure.
 fn finds_with_a_set_of_states(
     machine: &Machine,
     bound: u32,

@@ -1,4 +1,4 @@
-//! Readings of the paper's Figures 5 to 7 that lose no error, and what each of them costs.
+//! Readings of the paper's Figures 5 to 7 that lose no error, and their costs.
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
@@ -34,7 +34,7 @@ fn cost(machine: Machine, mutant: Mutant) -> (u64, u64) {
 #[test]
 fn local_steps_move_both_ways() {
     assert_eq!(cost(philosophers(), Mutant::LocalsMoveNowhere), (31, 832));
-    // Where every local step ends a transaction nothing is ignored, and Figure 1 shows nothing.
+    // If every local step ends a transaction, nothing is ignored, so Figure 1 shows no difference.
     let text =
         std::fs::read_to_string(corpus::root().join("cpc/fig1.pre")).expect("the corpus is well");
     assert!(misses(&text, Variant::Unsound).expect("a small program"));
@@ -57,8 +57,8 @@ fn threads_begin_outside_of_a_transaction() {
     assert_eq!(cost(philosophers(), Mutant::StartsRight), (31, 1024));
 }
 
-/// The first thread's two ways to the release leave the same state, but for the phase: one of them
-/// has committed. The second thread never moves; its read of `g` makes the write a commit.
+/// The first thread's two paths to the release lead to the same state except for the phase: one of
+/// them has committed. The second thread never moves; its read of `g` makes the write a commit.
 const PHASES: &str = "
     steps statement;
     mutex m;
@@ -68,14 +68,14 @@ const PHASES: &str = "
 ";
 
 #[test]
-fn states_that_differ_in_a_phase_are_told_apart() {
+fn states_that_differ_in_a_phase_are_distinguished() {
     let compared = compare(PHASES).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.full, compared.reduced), (6, 7));
 }
 
-/// The first thread never ends its transaction by itself. Where it is made to, the second one runs,
-/// and comes back to states of the first one's loop in which only the first one was ever run. What
-/// the third one can see there, it can see elsewhere.
+/// The first thread never ends its transaction by itself. Where it is forced to, the second thread
+/// runs and returns to states of the first thread's loop in which only the first thread has run.
+/// Everything that the third thread can observe there, it can observe elsewhere.
 const MET_BEFORE: &str = "
     steps statement;
     atomic var x: 0..3 = 0;
@@ -86,10 +86,10 @@ const MET_BEFORE: &str = "
 ";
 
 #[test]
-fn a_state_met_inside_a_transaction_is_not_explored_again_as_an_end_of_one() {
+fn a_state_reached_inside_a_transaction_is_not_explored_again_as_its_end() {
     let compared = compare(MET_BEFORE).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.failing, compared.full, compared.reduced), (1, 39, 39), "{compared:?}");
-    // Every state is met, and not everybody is run in each.
+    // Every state is reached, but not every thread is run in each.
     let machine = preempt_lang::load(&Source::new("met.pre", MET_BEFORE), &[]).expect("a model");
     let full =
         Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");

@@ -6,7 +6,7 @@ use preempt_bench::papers::cpc::figures;
 use preempt_system::Model;
 
 #[test]
-fn every_search_of_every_figure_visits_as_many_states_as_it_must() {
+fn every_search_of_every_figure_visits_the_expected_number_of_states() {
     let figures = figures().expect("the data can be read");
     assert_eq!(figures.len(), 5);
     for figure in &figures {

@@ -1,5 +1,5 @@
-//! Reductions by transactions: the paper's figures, its wrong readings, random programs, and what a
-//! search must keep to.
+//! Reductions by transactions: the paper's figures, misreadings of it, random programs, and limits
+//! and results of a search.
 
 mod costs;
 mod figures;

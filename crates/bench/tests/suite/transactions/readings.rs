@@ -1,5 +1,5 @@
-//! Wrong readings of the paper's Figures 5 to 7, each with the smallest program that shows what it
-//! loses.
+//! Misreadings of the paper's Figures 5 to 7, each with the smallest program that shows the lost
+//! error.
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
@@ -14,7 +14,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(corpus::root().join(name)).expect("the corpus is well")
 }
 
-/// The reading misses the error of a program that the right one finds.
+/// Checks that the misreading misses an error that the right reading finds.
 fn loses(text: &str, variant: Variant, mutant: Option<Mutant>) {
     assert!(
         mutants::with(mutant, || misses(text, variant)).expect("a small program"),
@@ -68,7 +68,7 @@ fn a_state_on_the_stack_is_not_complete_by_itself() {
 }
 
 #[test]
-fn cycle_detection_has_to_end_transactions_of_threads_that_cannot_go_on() {
+fn cycle_detection_has_to_end_transactions_of_blocked_threads() {
     let text = "atomic var x = 0; thread t { assert x != 1; } thread u { x = 1; }";
     loses(text, Variant::CycleDetection, Some(Mutant::StuckGoesOn));
 }

@@ -19,13 +19,13 @@ fn steps(text: &str) -> (u64, u64) {
     (full.coverage.transitions, cpc::run(model(text), Config::default()).transitions)
 }
 
-/// All searches find what the full one finds, which is something.
+/// All searches find the failures of the full search, and there is at least one.
 fn fails(text: &str) {
     let compared = compare(text).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.programs, compared.failing), (1, 1), "{compared:?}\n{text}");
 }
 
-/// Two threads that use a record, and two bystanders that show where they are interrupted.
+/// Two threads that use a record, and two other threads that show where they are interrupted.
 fn program(first: &str, second: &str) -> String {
     format!(
         "steps statement;
@@ -112,8 +112,8 @@ fn the_lock_of_another_record_does_not_protect() {
 }
 
 #[test]
-fn a_record_is_shown_to_others_by_what_points_to_it() {
-    // By a field of one that is shared, at the end of a list, by a channel, by a new thread, inside
+fn a_record_is_published_by_pointers_to_it() {
+    // By a field of a shared record, at the end of a list, by a channel, by a new thread, within
     // one step.
     for first in [
         "var p = new Node { value: 1 }; h.next = p; p.value = 2; p.value = 3;",
@@ -155,7 +155,7 @@ fn too_early(last: &str, look: &str) -> String {
 }
 
 #[test]
-fn a_record_that_others_have_forgotten_is_not_private() {
+fn a_record_that_others_no_longer_reference_is_not_private() {
     fails(&too_early("atomic { n.value = 1; n = null; }", "assert p.value == 1;"));
 }
 
@@ -164,7 +164,8 @@ fn a_thread_is_not_alone_because_the_others_have_ended() {
     fails(&too_early("x = 1;", "assert x == 1;"));
 }
 
-/// The second thread forgets the lock of the record, long after the first has relied on it.
+/// The second thread accesses the record without its lock, long after the first thread has relied
+/// on it.
 const LATE: &str = "
     steps statement;
     record Node { lock: mutex, value: 0..3 }
@@ -198,8 +199,8 @@ fn a_field_that_proves_unprotected_late_is_given_up() {
 }
 
 #[test]
-fn whoever_takes_the_last_record_is_found() {
-    // Each of them may be the one that asks for more than there can be.
+fn every_thread_that_exhausts_the_records_is_found() {
+    // Each of them may be the one that allocates one record too many.
     fails(
         "record Node { next: *Node } atomic var y = 0;
          thread t { var p: *Node = null; loop { p = new Node { next: p }; } }
@@ -218,7 +219,7 @@ fn family(before: &str, between: &str, joins: &str, after: &str) -> String {
 }
 
 #[test]
-fn what_is_handed_over_by_spawn_and_join_moves() {
+fn data_handed_over_by_spawn_and_join_moves() {
     let handed = family("x = 1; x = 2;", "", "join k; join l;", "x = 5; x = 6;");
     let kept = family("x = 1; x = 2;", "", "join k;", "x = 5; x = 6;");
     assert_eq!([steps(&handed), steps(&kept)], [(40, 30), (61, 54)], "measured");

@@ -1,5 +1,5 @@
-//! What a search by transactions keeps to: limits, findings that replay, protection that is
-//! checked, what it says at its end.
+//! A search by transactions observes limits, its findings replay, it checks protection, and it says
+//! what it proves.
 
 use preempt_bench::agree::transactions::{compare, misses};
 use preempt_bench::corpus;
@@ -37,8 +37,8 @@ fn steps(text: &str) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_protected_moves() {
-    // A transaction may have one access that does not move, so each thread makes two. Bystanders
+fn protected_accesses_move() {
+    // A transaction may have one access that does not move, so each thread makes two. Other threads
     // show where it is interrupted.
     let program = |declared: &str, first: &str, second: &str| {
         format!(
@@ -89,7 +89,8 @@ fn what_is_protected_moves() {
 
 #[test]
 fn an_assumption_that_proves_wrong_late_is_given_up() {
-    // Rehearsals do not get as far as the accesses under the lock: these come after many rounds.
+    // The random walks before the search do not reach the accesses under the lock, which come after
+    // many rounds.
     let compared = compare(LATE).unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!((compared.failing, compared.breaches > 0), (1, true), "{compared:?}");
     assert!(
@@ -123,7 +124,7 @@ const LATE: &str = "
 ";
 
 #[test]
-fn an_atomic_block_moves_as_all_of_it_does() {
+fn an_atomic_block_moves_like_its_statements_together() {
     let text = "
         atomic var g = 0;
         var own = 0;
@@ -156,7 +157,7 @@ fn the_first_finding_replays_and_ends_the_search() {
 }
 
 #[test]
-fn every_end_says_what_it_proves() {
+fn every_outcome_says_what_it_proves() {
     let outcome = run(plan(Reduction::Transactions), file("bluetooth/fixed.pre", &[]));
     assert_eq!((outcome.verdict, outcome.complete), (Verdict::Ok, true));
     let text = outcome.guarantee();
@@ -178,7 +179,7 @@ fn every_end_says_what_it_proves() {
     );
 }
 
-/// Asks for an end at once.
+/// Interrupts at once.
 struct Impatient;
 
 impl Observer for Impatient {
@@ -190,7 +191,7 @@ impl Observer for Impatient {
 }
 
 #[test]
-fn limits_are_kept() {
+fn limits_are_observed() {
     let machine = || file("bluetooth/fixed.pre", &[("ADDERS", "5")]);
     let whole = run(plan(Reduction::Transactions), machine());
     assert!(whole.complete && whole.coverage.states > 20_000, "{:?}", whole.coverage);
