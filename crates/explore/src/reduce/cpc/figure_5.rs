@@ -17,7 +17,7 @@ use preempt_system::{Choice, Failure, Model, Schedule, Step, StepLog, Stepper, T
 
 use super::Found;
 use super::discipline::{Breach, Discipline};
-use super::rehearse::rehearse;
+use super::random_walks::observe_random_walks;
 use super::table::Table;
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
@@ -36,7 +36,7 @@ struct Successor {
 /// search.
 pub(super) fn least_fixpoint<M: Model>(model: &M, control: &SearchControl<'_>) -> Found {
     let mut discipline = Discipline::new(model.shape().threads);
-    rehearse(model, &mut discipline);
+    observe_random_walks(model, &mut discipline);
     let mut breaches = 0;
     loop {
         match attempt(model, control, &mut discipline) {

@@ -61,7 +61,7 @@
 
 mod discipline;
 mod figure_5;
-mod rehearse;
+mod random_walks;
 mod search;
 mod table;
 

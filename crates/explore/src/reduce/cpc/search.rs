@@ -5,7 +5,7 @@
 use preempt_system::{Choice, Failure, Model, Mover, Schedule, Step, StepLog, Stepper, ThreadId};
 
 use super::discipline::{Breach, Discipline};
-use super::rehearse::rehearse;
+use super::random_walks::observe_random_walks;
 use super::table::{Record, Table};
 use super::{Config, Propagation, Variant};
 use crate::codec::{Damaged, Reserved, save_fields};
@@ -80,7 +80,7 @@ fn search_words<M: Model, const W: usize>(
         Some((breaches, discipline, progress)) => (breaches, discipline, Some(progress)),
         None => {
             let mut discipline = Discipline::new(shape.threads);
-            rehearse(model, &mut discipline);
+            observe_random_walks(model, &mut discipline);
             (0, discipline, None)
         }
     };

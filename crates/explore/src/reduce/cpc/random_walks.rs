@@ -8,13 +8,13 @@ use preempt_system::{Choice, Model, Step, StepLog, Stepper, ThreadId};
 use super::discipline::Discipline;
 use crate::engine::pcg::Pcg;
 
-/// The executions.
+/// The number of executions.
 const WALKS: u32 = 16;
-/// The steps that are tried in one of them.
+/// The number of steps that are tried in each execution.
 const TRIES: usize = 256;
 
 /// Lets `discipline` see random executions of `model`.
-pub(super) fn rehearse<M: Model>(model: &M, discipline: &mut Discipline) {
+pub(super) fn observe_random_walks<M: Model>(model: &M, discipline: &mut Discipline) {
     let shape = model.shape();
     let mut stepper = model.stepper();
     let (mut state, mut next) = (vec![0; shape.words], vec![0; shape.words]);
