@@ -106,7 +106,7 @@ fn greeting(version: &str, nonce: [u8; BYTES]) -> Vec<u8> {
     greeting
 }
 
-/// Reads a greeting. Returns its bytes and the version in it, which has a wrong format if `None`.
+/// Reads a greeting. Returns its bytes, and the version and the format in it.
 fn read_greeting(from: &mut impl io::Read) -> Result<(Vec<u8>, String, u32), Failed> {
     let mut greeting = vec![0; MAGIC.len() + 4 + BYTES + 1];
     from.read_exact(&mut greeting[..MAGIC.len()])?;

@@ -66,7 +66,7 @@ fn the_report_does_not_depend_on_the_number_of_processes() {
         ("philosophers/model.pre", &["--set", "N=6"]),
         ("philosophers/left-right.pre", &["--set", "N=5", "--store", "tree"]),
         ("bench/indexer.pre", &["--set", "N=2"]),
-        ("bench/counter2.pre", &["--jobs", "2"]),
+        ("bench/counter2.pre", &["--set", "N=3", "--set", "K=3", "--jobs", "2"]),
     ];
     for (file, options) in cases {
         let file = corpus(file);
