@@ -200,12 +200,13 @@ mod tests {
         );
         let long: Vec<u8> = (0..3 * crate::link::MOST + 5).map(|i| i as u8).collect();
         let sender = thread::spawn({
-            let long = long.clone();
+            let (caller, long) = (caller.clone(), long.clone());
             move || caller.send_message(&long).unwrap()
         });
         assert!(matches!(callee.receive_message(long.len()), Ok(message) if message == long));
         sender.join().unwrap();
         callee.send_message(b"too long").unwrap();
+        assert!(caller.receive_message(7).is_err());
     }
 
     #[test]

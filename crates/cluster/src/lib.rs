@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | [`handshake`] | two processes prove that they know the key and run the same search |
 //! | [`join`] | from addresses to one connection between every two processes |
-//! | [`link`](mod@link) | a connection: sealed frames, heartbeats, and what happens when it breaks |
+//! | [`link`](mod@link) | a connection: sealed frames, heartbeats, and what breaks it |
 //! | [`dataflow`] | the dataflow on timely: parcels, rounds, levels |
 //! | [`Cluster`] | what the search sees |
 //!

@@ -8,8 +8,8 @@
 //! **Guarantees.** Those of [`bfs`](super::bfs), with the same counts in every level and the same
 //! schedules for any number of processes and workers:
 //!
-//! - Level k + 1 is the set of successors of level k that are in no earlier level. A state is looked
-//!   up by its owner alone, so it is new exactly once. It is looked up before its owner begins with
+//! - Level k + 1 is the set of successors of level k that are in no earlier level. A state is
+//!   looked up by its owner alone, so it is new exactly once. It is looked up before its owner begins with
 //!   level k + 1, because [`Exchange::end_round`] returns after the last round only when everything
 //!   has arrived, and no process sends states of the next level before all have gathered.
 //! - Whether to stop, and why, is computed from the gathered data, so all processes do the same.
