@@ -8,6 +8,7 @@ mod executions;
 mod full_search;
 mod growth;
 mod progress;
+mod reductions;
 mod replaying;
 mod resuming;
 mod shrinking;

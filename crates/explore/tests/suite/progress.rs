@@ -103,6 +103,12 @@ fn searches_over_executions_report_the_steps_that_wait() {
 
 #[test]
 fn failures_are_counted_when_they_are_found() {
+    // One failure, which is found once.
+    let once = Toy::new(1, vec![vec![Op::AssertNot { cell: 0, value: 0 }]]);
+    for order in [Order::BreadthFirst, Order::DepthFirst] {
+        let (_, reports) = observe(Plan::new().order(order), &once);
+        assert_eq!(reports.last().map(|report| report.failures), Some(1), "{order:?}");
+    }
     let toy = failing();
     let all = preempt_explore::oracle::reachable(&toy);
     assert_eq!(all.failures.len(), 3);
