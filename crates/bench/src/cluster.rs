@@ -42,7 +42,9 @@ fn run(preempt: &Path, subject: Subject, processes: Option<usize>) -> Result<Run
     let mut command = Command::new(preempt);
     command.arg("check").arg(corpus::root().join(subject.file()));
     command.args(["--order", "bfs", "--keep-going", "--no-shrink", "--json"]);
-    subject.settings().iter().for_each(|setting| drop(command.args(["--set", setting])));
+    for setting in subject.settings() {
+        command.args(["--set", &setting]);
+    }
     if let Some(processes) = processes {
         command.args(["--processes", &processes.to_string()]);
     }

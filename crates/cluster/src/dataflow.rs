@@ -261,7 +261,7 @@ fn run(worker: &mut Worker, shared: &Arc<Shared>, faults: &Faults) {
 fn build(worker: &mut Worker, shared: Arc<Shared>) -> timely::scheduling::Activator {
     worker.dataflow::<u64, _, _>(move |scope| {
         let (again, letters) = scope.feedback::<Letter>(1);
-        let mut builder = OperatorBuilder::new("search".into(), scope.clone());
+        let mut builder = OperatorBuilder::new("search".into(), scope);
         let activator = scope.activator_for(builder.operator_info().address);
         let mut input = builder.new_input(letters, DistributorPact(|_| Post));
         let (output, stream) = builder.new_output::<Letter>();

@@ -263,10 +263,10 @@ pub fn serve<T>(
     let mut links: Vec<Option<Link>> = vec![None; processes];
     links[0] = Some(leader);
     let deadline = Instant::now() + identity.patience;
-    for other in 1..process {
+    for (other, place) in links.iter_mut().enumerate().take(process).skip(1) {
         let link = call(other, &hosts, identity, deadline, &faults)?;
         send(&link, &message(&[&run, &(process as u32).to_le_bytes()]))?;
-        links[other] = Some(link);
+        *place = Some(link);
     }
     while links[process + 1..].iter().any(Option::is_none) {
         let socket = next_caller(listener, Some(deadline)).map_err(|error| {

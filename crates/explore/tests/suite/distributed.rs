@@ -58,7 +58,7 @@ struct Process<'n> {
 impl Drop for Process<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.network.state.lock().unwrap().lost = true;
+            self.network.state.lock().expect("no thread panics with it").lost = true;
             self.network.changed.notify_all();
         }
     }
@@ -72,20 +72,20 @@ impl Exchange for Process<'_> {
 
     fn send(&self, to: usize, parcel: Vec<u8>) {
         assert_ne!(to, self.process, "own states stay");
-        let mut state = self.network.state.lock().unwrap();
+        let mut state = self.network.state.lock().expect("no thread panics with it");
         let waiting = state.parcels[to].len() as u64;
         let at = state.random.below(waiting + 1) as usize;
         state.parcels[to].insert(at, parcel);
     }
 
     fn stop(&self) {
-        let mut state = self.network.state.lock().unwrap();
+        let mut state = self.network.state.lock().expect("no thread panics with it");
         state.stop = Some(state.gathered[self.process].len());
         self.network.changed.notify_all();
     }
 
     fn end_round(&self, round: Round, inbox: &mut dyn Inbox) -> Result<(), Lost> {
-        let mut state = self.network.state.lock().unwrap();
+        let mut state = self.network.state.lock().expect("no thread panics with it");
         if round == Round::Last {
             state.ended[self.process] += 1;
             self.network.changed.notify_all();
@@ -101,7 +101,7 @@ impl Exchange for Process<'_> {
             if !late && let Some(parcel) = state.parcels[self.process].pop_front() {
                 drop(state);
                 inbox.receive(&parcel);
-                state = self.network.state.lock().unwrap();
+                state = self.network.state.lock().expect("no thread panics with it");
                 continue;
             }
             let ended = state.ended[self.process];
@@ -109,18 +109,19 @@ impl Exchange for Process<'_> {
                 return Ok(());
             }
             let pause = Duration::from_millis(20);
-            let waited = self.network.changed.wait_timeout(state, pause).unwrap();
+            let waited =
+                self.network.changed.wait_timeout(state, pause).expect("no thread panics with it");
             state = waited.0;
             if waited.1.timed_out() {
                 drop(state);
                 inbox.idle();
-                state = self.network.state.lock().unwrap();
+                state = self.network.state.lock().expect("no thread panics with it");
             }
         }
     }
 
     fn gather(&self, data: Vec<u8>) -> Result<Vec<Vec<u8>>, Lost> {
-        let mut state = self.network.state.lock().unwrap();
+        let mut state = self.network.state.lock().expect("no thread panics with it");
         let number = state.gathered[self.process].len();
         if self.dies_at == Some(number) {
             state.lost = true;
@@ -135,7 +136,7 @@ impl Exchange for Process<'_> {
             if state.gathered.iter().all(|own| own.len() > number) {
                 return Ok(state.gathered.iter().map(|own| own[number].clone()).collect());
             }
-            state = self.network.changed.wait(state).unwrap();
+            state = self.network.changed.wait(state).expect("no thread panics with it");
         }
     }
 }
@@ -158,7 +159,7 @@ fn outcomes(
         };
         let processes: Vec<_> =
             (0..network.processes).map(|process| scope.spawn(move || run(process))).collect();
-        processes.into_iter().map(|process| process.join().unwrap()).collect()
+        processes.into_iter().map(|process| process.join().expect("it does not panic")).collect()
     })
 }
 
@@ -261,7 +262,7 @@ impl Observer for Interrupting {
     fn progress(&self, _: &Progress) {}
 
     fn interrupted(&self) -> bool {
-        let mut polls = self.0.lock().unwrap();
+        let mut polls = self.0.lock().expect("no thread panics with it");
         *polls += 1;
         *polls == 9
     }

@@ -10,6 +10,9 @@ pub enum Outcome {
     Blocks,
 }
 
+/// Calls made one after the other, by number, with their outcomes.
+pub type SerialCalls = Vec<(usize, Outcome)>;
+
 /// Serial executions.
 #[derive(Clone, Debug)]
 pub struct SerialTree {
@@ -74,7 +77,7 @@ impl SerialTree {
     pub fn ambiguous(
         &self,
         may: impl Fn(usize) -> bool,
-    ) -> Option<(Vec<(usize, Outcome)>, usize, [Outcome; 2])> {
+    ) -> Option<(SerialCalls, usize, [Outcome; 2])> {
         let mut open = vec![(SerialTree::ROOT, Vec::new())];
         while let Some((at, path)) = open.pop() {
             for (nth, &(call, outcome, next)) in self.nodes[at].next.iter().enumerate() {
@@ -82,7 +85,7 @@ impl SerialTree {
                 if let Some(other) = earlier.find(|other| other.0 == call && !may(call)) {
                     return Some((path, call, [other.1, outcome]));
                 }
-                let mut path: Vec<(usize, Outcome)> = path.clone();
+                let mut path: SerialCalls = path.clone();
                 path.push((call, outcome));
                 open.push((next, path));
             }
@@ -91,18 +94,13 @@ impl SerialTree {
     }
 
     /// All maximal serial executions: calls with outcomes, and what an observer saw.
-    pub fn executions(&self) -> Vec<(Vec<(usize, Outcome)>, Vec<u32>)> {
+    pub fn executions(&self) -> Vec<(SerialCalls, Vec<u32>)> {
         let mut all = Vec::new();
         self.collect(SerialTree::ROOT, &mut Vec::new(), &mut all);
         all
     }
 
-    fn collect(
-        &self,
-        at: usize,
-        path: &mut Vec<(usize, Outcome)>,
-        all: &mut Vec<(Vec<(usize, Outcome)>, Vec<u32>)>,
-    ) {
+    fn collect(&self, at: usize, path: &mut SerialCalls, all: &mut Vec<(SerialCalls, Vec<u32>)>) {
         let Node { next, observed } = &self.nodes[at];
         if next.is_empty() {
             all.push((path.clone(), observed.clone()));

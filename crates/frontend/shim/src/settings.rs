@@ -354,11 +354,15 @@ mod tests {
             .split("#[cfg(test)]")
             .next()
             .expect("the part before the tests");
+        let scenarios = include_str!("linearize/driver.rs");
         for name in NAMES {
             assert!(known(name).is_ok(), "{name}");
             assert!(
                 source.contains(&format!("get(\"{name}\")"))
                     || source.contains(&format!("(\"{name}\", &mut"))
+                    || scenarios.contains(&format!("variable(\"{name}\")"))
+                    || scenarios.contains(&format!("(\"{name}\", &mut")),
+                "{name}"
             );
         }
     }

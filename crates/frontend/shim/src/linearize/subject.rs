@@ -17,12 +17,15 @@ use crate::runtime::{hook, unobserved};
 /// Makes a handle for each thread.
 pub(super) type Make<H> = Arc<dyn Fn(usize) -> Vec<H> + Send + Sync>;
 
+/// Changes the initial state, before the threads start.
+pub(super) type Prepare<H> = Arc<dyn Fn(&mut H) + Send + Sync>;
+
 /// A structure and its operations.
 pub(super) struct Subject<H> {
     pub(super) make: Make<H>,
     /// Whether handles may differ, so that roles belong to certain threads.
     pub(super) has_handles: bool,
-    pub(super) before: Vec<Arc<dyn Fn(&mut H) + Send + Sync>>,
+    pub(super) before: Vec<Prepare<H>>,
     pub(super) operations: Vec<Operation>,
     pub(super) instances: Vec<Instance<H>>,
     pub(super) observer: Option<Run<H>>,

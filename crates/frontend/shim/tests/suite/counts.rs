@@ -342,9 +342,9 @@ fn an_attempt_to_write_depends_on_readers() {
 /// pointers.
 #[test]
 fn memory_that_outlives_executions_does_not_change_the_traces() {
-    static KEPT: Real<Vec<Box<usize>>> = Real::new(Vec::new());
+    static KEPT: Real<Vec<Vec<usize>>> = Real::new(Vec::new());
     let body = || {
-        KEPT.lock().unwrap().push(Box::new(1));
+        KEPT.lock().unwrap().push(vec![1]);
         treiber::test();
     };
     let outcome = optimal(body);
