@@ -209,6 +209,9 @@ fn the_engine_has_layers() {
         else {
             continue;
         };
+        if path.ends_with("/tests.rs") {
+            continue;
+        }
         let own = path.split('/').next().unwrap_or_default();
         let from = layer(own).unwrap_or_else(|| panic!("{path} is in no layer"));
         files += 1;
@@ -344,6 +347,9 @@ fn no_choice_depends_on_a_clock_an_address_or_a_seed() {
             ]
             .iter()
             .any(|file| name == format!("crates/explore/src/{file}"))
+            // Time-outs of connections, and the limit of time of many checks together.
+            || name == "crates/cluster/src/join.rs"
+            || name == "crates/frontend/shim/src/linearize/driver.rs"
             // A child that makes no progress is killed.
             || name == "crates/frontend/native/src/server.rs"
             // How long to wait until memory can be released.

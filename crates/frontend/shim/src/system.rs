@@ -46,7 +46,7 @@ enum Phase {
 /// The number of times that a search starts over because addresses have changed while it recorded
 /// values of atomics. Then it gives up recording them: a test may leave more memory behind in every
 /// execution.
-const MOST_MOVES: u32 = 3;
+const MOST_MOVES: u32 = 8;
 
 /// The effects of a step on the threads.
 struct Performed {

@@ -367,6 +367,12 @@ impl Runtime {
         *last = failed.then_some((exchange, before + 1));
     }
 
+    /// The value that the operation of the running thread left in its atomic when it was recorded.
+    pub(crate) fn recorded_newest(&self) -> Option<u64> {
+        let last = (self.done as usize).checked_sub(1)?;
+        self.recording.history(ThreadId::new(self.current)).outcomes().get(last)?.newest
+    }
+
     /// Records that the running thread has performed its operation with a weak ordering.
     #[cold]
     pub(crate) fn note_weak(&mut self, order: Ordering) {

@@ -101,20 +101,27 @@ fn known_value(next: Op, identity: &Identity, value: u64) -> Op {
     if !matches!(next.kind, OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. }) {
         return next;
     }
-    let (next, is_same) = with(|runtime| {
+    with(|runtime| {
         if runtime.requirements.replaced.contains(&site::id(identity.site())) {
-            return (next, true);
+            return next;
         }
         let thread = ThreadId::new(runtime.current);
         let next = next.expecting(runtime.threads[runtime.current].expected);
         let recorded = runtime.recording.next_op(thread).and_then(Op::expected);
-        let repeats = runtime.recording.mode() == Mode::Repeat;
-        (next, !repeats || recorded.is_none_or(|recorded| next.expected() == Some(recorded)))
-    });
-    if !is_same {
-        replaced(identity);
-    }
-    next
+        if runtime.recording.mode() == Mode::Repeat
+            && recorded.is_some_and(|recorded| next.expected() != Some(recorded))
+        {
+            moved(runtime);
+        }
+        next
+    })
+}
+
+/// The same step of an earlier execution had another value: addresses have changed.
+#[cold]
+fn moved(runtime: &mut Runtime) {
+    let times = runtime.requirements.moved + 1;
+    runtime.restart.get_or_insert(RestartReason::Moved(times));
 }
 
 /// The value of the atomic does not follow from the steps.
@@ -355,6 +362,11 @@ fn note(
         let newest = written.unwrap_or(old);
         runtime.outcome.newest = Some(newest);
         runtime.recording.set_value(location, newest);
+        if runtime.recording.mode() == Mode::Repeat
+            && runtime.recorded_newest().is_some_and(|recorded| recorded != newest)
+        {
+            moved(runtime);
+        }
     }
     if written.is_some_and(|written| written != old) {
         (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
