@@ -75,7 +75,7 @@ use crate::future::block_on;
 use crate::sync::Arc;
 use crate::{Check, Refusal, caveats};
 
-/// Checks a structure that threads share: see [the module](mod@linearize).
+/// Checks a structure that threads share: see [the module](mod@crate::linearize).
 pub fn linearize<S: Send + Sync + 'static>(
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Linearize<S> {
@@ -140,7 +140,7 @@ fn short_name<T>() -> &'static str {
     path.rsplit("::").next().unwrap_or(path)
 }
 
-/// A structure that threads share, and its operations: see [the module](mod@linearize).
+/// A structure that threads share, and its operations: see [the module](mod@crate::linearize).
 #[must_use = "a structure is checked by `check` or `run`"]
 pub struct Linearize<S: 'static> {
     subject: Subject<Arc<S>>,
