@@ -251,7 +251,10 @@ fn what_is_not_distributed_is_refused() {
 fn free_addresses(count: usize) -> Vec<String> {
     let listeners: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("there is a port")).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect()
+    listeners
+        .iter()
+        .map(|listener| listener.local_addr().expect("it is bound").to_string())
+        .collect()
 }
 
 #[test]
