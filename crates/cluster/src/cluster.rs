@@ -43,7 +43,7 @@ struct Progress {
     early: BTreeMap<(u64, u32), Vec<u8>>,
     /// Parcels of the level after the next report.
     early_parcels: Vec<Vec<u8>>,
-    /// Before which report somebody wants to stop.
+    /// The report before which a process wants to stop.
     stop: Option<u64>,
 }
 

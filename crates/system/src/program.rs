@@ -138,8 +138,8 @@ pub trait System {
         1
     }
 
-    /// Whether a thread, after its last step, is between two operations of a data structure, so that
-    /// a switch away from it is not a preemption.
+    /// Whether a thread, after its last step, is between two operations of a data structure, so
+    /// that a switch away from it is not a preemption.
     fn is_between_operations(&self, _thread: ThreadId) -> bool {
         false
     }

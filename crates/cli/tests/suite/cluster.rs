@@ -247,7 +247,7 @@ fn what_is_not_distributed_is_refused() {
     }
 }
 
-/// Addresses on which nobody listens.
+/// Addresses with unused ports.
 fn free_addresses(count: usize) -> Vec<String> {
     let listeners: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("there is a port")).collect();

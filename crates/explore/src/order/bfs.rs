@@ -40,13 +40,20 @@ const RECEIVED: usize = 512;
 /// found.
 pub(crate) trait Trail {
     /// One more state of the level was expanded; the batch now has `successors`.
-    fn expanded(&mut self, successors: usize);
+    #[inline(always)]
+    fn expanded(&mut self, successors: usize) {
+        let _ = successors;
+    }
 
     /// Successor `number` of the batch, to which `choice` led, is a new state of the next level.
-    fn fresh(&mut self, number: usize, choice: Choice);
+    #[inline(always)]
+    fn fresh(&mut self, number: usize, choice: Choice) {
+        let _ = (number, choice);
+    }
 
     /// The batch was looked up and is empty.
-    fn flushed(&mut self);
+    #[inline(always)]
+    fn flushed(&mut self) {}
 
     /// The state that is being expanded fails, or its step `choice` fails.
     fn failed(&mut self, choice: Option<Choice>, failure: Failure);
@@ -98,12 +105,6 @@ impl Shared<'_> {
 
 /// Records the distinct failures and nothing else.
 impl Trail for &Shared<'_> {
-    #[inline(always)]
-    fn expanded(&mut self, _: usize) {}
-    #[inline(always)]
-    fn fresh(&mut self, _: usize, _: Choice) {}
-    #[inline(always)]
-    fn flushed(&mut self) {}
     fn failed(&mut self, _: Option<Choice>, failure: Failure) {
         self.record(failure);
     }

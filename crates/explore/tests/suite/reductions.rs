@@ -13,7 +13,8 @@ fn run(plan: Plan, toy: &Toy) -> Option<Outcome> {
     search.suits(toy).is_ok().then(|| search.run(toy.clone(), &Silent).0)
 }
 
-/// Compares `plan`, which reduces what `all` has explored, of a program with `traces` traces in all.
+/// Compares `plan`, which reduces what `all` has explored, of a program with `traces` traces in
+/// all.
 fn compare(plan: Plan, (all, traces): (&Outcome, Option<u64>), toy: &Toy, what: &str) -> bool {
     let Some(outcome) = run(plan, toy) else { return false };
     let what = format!("{:?}, bound {:?}, on {what}", plan.reduction, plan.bound);

@@ -4,10 +4,10 @@
 //! # Values of atomics
 //!
 //! A compare-exchange that fails only reads, so its footprint depends on the value of the atomic in
-//! that state. Where a front end knows the values, the state keeps them: each step records the value
-//! that it left ([`Outcome::newest`]), and the first arrival at an atomic the value before all
-//! steps. In a part of an execution the last access to an atomic is the one that comes last in the
-//! whole execution too, among those in the part: accesses of which one writes are ordered by
+//! that state. Where a front end knows the values, the state keeps them: each step records the
+//! value that it left ([`Outcome::newest`]), and the first arrival at an atomic the value before
+//! all steps. In a part of an execution the last access to an atomic is the one that comes last in
+//! the whole execution too, among those in the part: accesses of which one writes are ordered by
 //! happens-before, and reads leave the value as it is. So the value in a part is the one that its
 //! last step on the atomic left.
 //!

@@ -286,8 +286,8 @@ impl Check {
 
     /// Sets the memory model. By default a check explores weak memory if the orderings of the
     /// program allow more than sequentially consistent executions, and if its order and reduction
-    /// can search these; otherwise it explores sequential consistency, [`Memory::Sc`](crate::Memory),
-    /// and costs no more than with that setting.
+    /// can search these; otherwise it explores sequential consistency,
+    /// [`Memory::Sc`](crate::Memory), and costs no more than with that setting.
     ///
     /// Under [`Memory::Weak`](crate::Memory) a load may read an older store than the newest one,
     /// and a store may come before newer ones in modification order, wherever the memory model of
@@ -444,10 +444,10 @@ impl Check {
     /// limit was reached.
     ///
     /// A pass that is not exhaustive, or whose program uses orderings weaker than `SeqCst` that the
-    /// chosen strategy cannot explore, or types of std, which are not controlled, prints one line on the standard
-    /// error: what was covered, how many preemptions any remaining error needs, and how to cover
-    /// more. It is printed once for each test and place, it is visible under `cargo test` without
-    /// `--nocapture`, and [`quiet`](Check::quiet) silences it.
+    /// chosen strategy cannot explore, or types of std, which are not controlled, prints one line
+    /// on the standard error: what was covered, how many preemptions any remaining error needs, and
+    /// how to cover more. It is printed once for each test and place. It is visible under
+    /// `cargo test` without `--nocapture`, and [`quiet`](Check::quiet) silences it.
     #[track_caller]
     pub fn check<F: Fn() + Sync>(&self, f: F) {
         let explored = self.explore(&f, Format::Failure);

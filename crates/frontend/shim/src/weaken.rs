@@ -5,8 +5,8 @@
 //! made one step weaker: `SeqCst` becomes acquire, release or both, `AcqRel` becomes `Acquire` and
 //! `Release` in two searches, and these become `Relaxed`; a fence that cannot be weaker is removed.
 //! If the test fails, each ordering is made stronger, least first, until the test passes. Orderings
-//! that the search has not met before the failure are not in the failing execution, so changing them
-//! would not prevent it.
+//! that the search has not met before the failure are not in the failing execution, so changing
+//! them would not prevent it.
 //!
 //! "Not needed" means that the search with the weaker ordering was complete and that this ordering
 //! was the only one that changed.

@@ -272,8 +272,8 @@ impl Kind {
     }
 
     /// The number of alternatives of `action` now; the alternative that `action` itself names does
-    /// not matter. A notification has one alternative per waiting thread. Everything else has exactly
-    /// one, and so has a notification for which no thread waits.
+    /// not matter. A notification has one alternative per waiting thread. Everything else has
+    /// exactly one, and so has a notification for which no thread waits.
     #[inline]
     pub fn alternatives(
         self,
@@ -295,9 +295,9 @@ impl Kind {
     /// # Why this is a class like any other
     ///
     /// A failed attempt changes nothing, so it commutes with everything that leaves it failing.
-    /// Every action that lets it succeed must therefore be a [`Access::Write`]. The owner of a mutex
-    /// and the writer of a reader-writer lock are changed by such actions only. The *readers* are
-    /// not: they leave by a read, so an attempt to write that fails because of readers stays a
+    /// Every action that lets it succeed must therefore be a [`Access::Write`]. The owner of a
+    /// mutex and the writer of a reader-writer lock are changed by such actions only. The *readers*
+    /// are not: they leave by a read, so an attempt to write that fails because of readers stays a
     /// write.
     #[inline]
     pub fn access_in(self, cells: &(impl Cells + ?Sized), action: Action) -> Access {

@@ -341,8 +341,8 @@ fn random_programs_have_the_graphs_that_the_axioms_allow() {
     assert!(graphs > 5_000, "the programs have few executions: {graphs}");
 }
 
-/// Three threads in a ring: each accesses one location and then the next thread's first one. Half of
-/// the accesses are sequentially consistent, some pairs have a fence between, and some threads
+/// Three threads in a ring: each accesses one location and then the next thread's first one. Half
+/// of the accesses are sequentially consistent, some pairs have a fence between, and some threads
 /// access a third location afterwards. Forbidden executions are cycles around the ring.
 fn ring(random: &mut Random) -> Program {
     use Order::{AcqRel, Acquire, Relaxed, Release, SeqCst};

@@ -9,9 +9,10 @@
 //! schedules for any number of processes and workers:
 //!
 //! - Level k + 1 is the set of successors of level k that are in no earlier level. A state is
-//!   looked up by its owner alone, so it is new exactly once. It is looked up before its owner begins with
-//!   level k + 1, because [`Exchange::end_round`] returns after the last round only when everything
-//!   has arrived, and no process sends states of the next level before all have gathered.
+//!   looked up by its owner alone, so it is new exactly once. It is looked up before its owner
+//!   begins with level k + 1, because [`Exchange::end_round`] returns after the last round only
+//!   when everything has arrived, and no process sends states of the next level before all have
+//!   gathered.
 //! - Whether to stop, and why, is computed from the gathered data, so all processes do the same.
 //! - Schedules do not depend on the order in which states were found: see [`marking`].
 //!
@@ -78,12 +79,6 @@ impl Shared<'_> {
 }
 
 impl Trail for &Shared<'_> {
-    #[inline(always)]
-    fn expanded(&mut self, _: usize) {}
-    #[inline(always)]
-    fn fresh(&mut self, _: usize, _: Choice) {}
-    #[inline(always)]
-    fn flushed(&mut self) {}
     fn failed(&mut self, choice: Option<Choice>, failure: Failure) {
         self.record(failure, self.depth.load(Relaxed) + u32::from(choice.is_some()));
     }

@@ -464,16 +464,16 @@ macro_rules! settings {
                 self
             }
 
-            /// Fails if an operation takes more than `steps` steps of its own, whatever other threads
-            /// do: an upper bound on its accesses to shared objects.
+            /// Fails if an operation takes more than `steps` steps of its own, whatever other
+            /// threads do: an upper bound on its accesses to shared objects.
             pub fn wait_free(mut self, steps: u32) -> Self {
                 self.subject.most_steps = Some(steps);
                 self
             }
 
-            /// Explores schedules as this check says: its bound, memory model and limits. A limit of
-            /// time is one of all scenarios together. [`Check::jobs`] checks several scenarios at a
-            /// time. The default is [`Check::bound`] 2.
+            /// Explores schedules as this check says: its bound, memory model and limits. A limit
+            /// of time is one of all scenarios together. [`Check::jobs`] checks several scenarios
+            /// at a time. The default is [`Check::bound`] 2.
             pub fn explore(mut self, check: Check) -> Self {
                 self.subject.check = check;
                 self

@@ -3,8 +3,8 @@
 //! `use preempt as loom` is enough for most tests; only this module has [`thread`].
 //!
 //! What differs: the bound on preemptions is that of CHESS, a switch away from a thread that cannot
-//! run is free; weak memory is that of Rust and C++20 (see [`Check::memory`](crate::Check::memory));
-//! reaching a limit fails the test.
+//! run is free; weak memory is that of Rust and C++20 (see
+//! [`Check::memory`](crate::Check::memory)); reaching a limit fails the test.
 
 use std::fmt::Display;
 use std::path::PathBuf;
