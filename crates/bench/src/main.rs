@@ -149,6 +149,9 @@ enum Command {
         /// Small sizes only
         #[arg(long)]
         quick: bool,
+        /// Instead, search a program with a billion states in a gigabyte of memory
+        #[arg(long, conflicts_with = "quick")]
+        billion: bool,
     },
     /// Compare searches in several processes with one process
     Cluster {
@@ -288,7 +291,8 @@ fn main() -> Result<ExitCode> {
             measure::one(search, jobs, &model, &settings, measure::Cap { megabytes, minutes })
                 .map(|()| true)?
         }
-        Command::Spill { quick } => {
+        Command::Spill { billion: true, .. } => spill::billion()?,
+        Command::Spill { quick, billion: false } => {
             spill::compare(if quick { Extent::Quick } else { Extent::Whole })?
         }
         Command::Cluster { preempt, quick } => {

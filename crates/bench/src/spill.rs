@@ -4,7 +4,7 @@
 //! memory, and with sorted runs and a tenth of the table's memory, so that most of them are in
 //! files. Times are CPU time. All three must count the same states and transitions.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::corpus;
 use crate::measure::{self, Cap, Measured, Search};
@@ -34,6 +34,34 @@ fn subjects(extent: Extent) -> Vec<Subject> {
             Subject::Indexer { threads: 5 },
         ],
     }
+}
+
+/// A program with a billion states, of which the table would need more than ten gigabytes.
+const BILLION: Subject = Subject::Grid { threads: 9, rounds: 9 };
+
+/// The limits of its search. Most of its runs are in files.
+const BILLION_CAP: Cap = Cap { megabytes: 1 << 10, minutes: 150 };
+
+/// Searches a program with a billion states in a gigabyte of memory. Returns whether all of them
+/// were counted: their number is known without a search.
+pub fn billion() -> Result<bool> {
+    let expected = BILLION.states().context("the size of a grid is known")?;
+    let model = corpus::root().join(BILLION.file());
+    let run = measure::in_child(Search::Sorted, 1, &model, &BILLION.settings(), BILLION_CAP)?;
+    let mut table = Table::new(["", "figure"]);
+    table.row(["program".to_owned(), BILLION.to_string()]);
+    table.row(["states".to_owned(), grouped(run.states)]);
+    table.row(["transitions".to_owned(), grouped(run.transitions)]);
+    table.row(["memory, MB".to_owned(), format!("{:.0}", run.peak_bytes as f64 / 1e6)]);
+    table.row(["disk, MB".to_owned(), format!("{:.0}", run.disk_bytes as f64 / 1e6)]);
+    let bytes = (run.peak_bytes + run.disk_bytes) as f64 / run.states as f64;
+    table.row(["bytes/state, both".to_owned(), format!("{bytes:.2}")]);
+    table.row(["CPU s".to_owned(), format!("{:.0}", run.seconds)]);
+    table.row(["elapsed s".to_owned(), format!("{:.0}", run.wall)]);
+    table.row(["transitions per CPU-second".to_owned(), format!("{:.1} million", run.rate())]);
+    print!("{}", table.to_text());
+    println!("\n{} states were expected: one for each point of the grid.", grouped(expected));
+    Ok(run.complete && run.states == expected)
 }
 
 /// Prints the table. Returns whether all counts agree.
