@@ -1,4 +1,4 @@
-/* Twin of corpus/bakery/model.pre: local work belongs to the step before it, and who comes out of a loop says so in his next step. */
+/* Twin of corpus/bakery/model.pre: local work belongs to the step before it, and a process that leaves a loop records that in its next step. */
 #ifndef N
 #define N 2
 #endif

@@ -1,4 +1,4 @@
-/* Twin of corpus/bluetooth/fixed.pre: a use counts itself first and looks at the flag afterwards. */
+/* Twin of corpus/bluetooth/fixed.pre: a user increments the counter first and checks the flag afterwards. */
 #ifndef ADDERS
 #define ADDERS 2
 #endif

@@ -1,6 +1,6 @@
-/* Twin of corpus/cmis: seven nodes of a tree sort N elements by merging, ranges of at most C by insertion. A branch on what only
- * the node knows is no step of its own there, so it is part of a step here. The array cannot be filled in a declaration: one step
- * of init does that, which gives one state more. */
+/* Twin of corpus/cmis: seven nodes of a tree sort N elements by merging, ranges of at most C by insertion. A branch on
+ * local variables is not a step there, so it is part of a step here. The array cannot be initialised in its declaration: init
+ * does that in one step, which adds one state. */
 #ifndef C
 #define C 2
 #endif

@@ -1,6 +1,6 @@
 /* Twin of corpus/file-system: THREADS threads create a file each; a step is one access to a lock, an inode or a block. A
- * thread that is done waits forever, since SPIN would count its death as a step. A lock is a bit and not who holds it, which
- * tells no states apart: where a thread is says what it holds. */
+ * thread that is done waits forever, since SPIN would count its end as a step. A lock is one bit without its owner: the
+ * position of a thread determines which locks it holds. */
 #ifndef THREADS
 #define THREADS 6
 #endif

@@ -1,4 +1,4 @@
-/* Twin of corpus/philosophers/model.pre: the higher fork first; a fork is a bit, since where a philosopher is says what he holds. */
+/* Twin of corpus/philosophers/model.pre: the higher fork first; a fork is a bit, since the position of a philosopher determines which forks it holds. */
 #ifndef N
 #define N 3
 #endif

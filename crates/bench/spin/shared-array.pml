@@ -1,5 +1,5 @@
-/* Twin of corpus/shared-array: who has come to the end of the array says so in the step that adds to the counter. Places are counted
- * in steps of two, so that both threads begin at 0. The assertion reads the array: SPIN would not keep what nobody reads. */
+/* Twin of corpus/shared-array: the end of the array is recorded in the step that adds to the counter. Elements are counted in steps of
+ * two, so that both threads begin at 0. The assertion reads the array: SPIN would drop variables that are never read. */
 #define N 64
 
 byte a[N];
