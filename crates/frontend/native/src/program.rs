@@ -13,6 +13,7 @@ use crate::executable::{Executable, Harness};
 use crate::level::{Level, Races};
 use crate::names::Names;
 use crate::server::{Output, Run, RunError, Server, Stacks};
+use crate::source::in_package;
 use crate::state::Needs;
 use crate::symbols::Symbols;
 use crate::system::Execution;
@@ -195,7 +196,10 @@ impl Native {
 
     /// The assumptions under which threads were held back, sorted.
     fn hold_assumptions(&self) -> BTreeSet<String> {
-        let site = |pc: u64| self.symbols.get().and_then(|symbols| symbols.own_caller(pc));
+        let site = |pc: u64| {
+            let site = self.symbols.get()?.own_caller(pc)?;
+            Some(format!("{}:{}", in_package(&site.file), site.line))
+        };
         lock(&self.assumed)
             .iter()
             .map(|&(assumption, pc)| match (assumption, site(pc)) {

@@ -37,8 +37,12 @@ pub(crate) fn is_dependency(site: &Site) -> bool {
     ["/registry/src/", "/git/checkouts/"].iter().any(|folder| site.file.contains(folder))
 }
 
-/// The path of a file, starting at its package if cargo downloaded it: `spin-0.9.8/src/once.rs`.
+/// The path of a file, starting at its package if cargo downloaded it (`spin-0.9.8/src/once.rs`) or
+/// if it belongs to Rust's standard library (`core/src/sync/atomic.rs`).
 pub(crate) fn in_package(file: &str) -> &str {
+    if let Some((_, below)) = file.strip_prefix("/rustc/").and_then(|f| f.split_once("/library/")) {
+        return below;
+    }
     let below = file.split_once("/registry/src/").map(|(_, below)| below);
     below.and_then(|below| below.split_once('/')).map_or(file, |(_, path)| path)
 }
@@ -47,4 +51,19 @@ pub(crate) fn in_package(file: &str) -> &str {
 pub fn text(file: &str) -> Option<String> {
     let short = fs::metadata(file).is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
     if short { fs::read_to_string(file).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_package;
+
+    #[test]
+    fn paths_start_at_the_package() {
+        let std = "/rustc/59807616e1fa2540724b/library/core/src/sync/atomic.rs";
+        assert_eq!(in_package(std), "core/src/sync/atomic.rs");
+        let dependency =
+            "/home/me/.cargo/registry/src/index-1949cf8c6b5b557f/spin-0.9.8/src/lib.rs";
+        assert_eq!(in_package(dependency), "spin-0.9.8/src/lib.rs");
+        assert_eq!(in_package("src/library/lib.rs"), "src/library/lib.rs");
+    }
 }
