@@ -5,5 +5,6 @@ mod check;
 mod constants;
 mod footprints;
 mod fuzz;
+mod narrate;
 mod reached;
 mod syntax;

@@ -2,12 +2,12 @@
 
 use preempt_system::object::Kind;
 use preempt_system::{
-    Access, Choice, Describe, Footprint, Location, Narration, Step, Stepper as _, ThreadId,
+    Access, Action, Choice, Describe, Footprint, Location, Narration, Step, ThreadId,
 };
 
 use super::cells::{Root, kind, size};
 use super::code::{Cell, RestPoint};
-use super::record::Accesses;
+use super::record::{Accesses, Recorder};
 use super::{Machine, Stepper};
 use crate::program::{FunctionId, Type};
 use crate::source::Span;
@@ -274,6 +274,31 @@ impl Machine {
     }
 }
 
+/// Records what a blocked step has accessed, and the thread whose end it waits for. A footprint does
+/// not distinguish that thread from the one that takes the step: the steps of spawned threads read
+/// their own stage too.
+struct Wait<'a> {
+    accesses: Accesses<'a>,
+    joins: Option<ThreadId>,
+}
+
+impl Recorder for Wait<'_> {
+    fn cell(&mut self, cell: Cell, access: Access) {
+        self.accesses.cell(cell, access);
+    }
+    fn act(&mut self, cell: Cell, kind: Kind, action: Action) {
+        self.accesses.act(cell, kind, action);
+    }
+    fn waits(&mut self, cell: Cell, kind: Kind, action: Action) {
+        self.accesses.waits(cell, kind, action);
+    }
+    fn life(&mut self, thread: ThreadId, action: Action) {
+        if action == Action::Join {
+            self.joins = Some(thread);
+        }
+    }
+}
+
 impl Describe for Stepper<'_> {
     fn thread_name(&self, thread: ThreadId) -> String {
         self.machine.thread_name(thread)
@@ -308,21 +333,23 @@ impl Describe for Stepper<'_> {
         let machine = self.machine;
         let mut after = state.to_vec();
         let mut footprint = Footprint::new();
-        match self.step_with_footprint(&mut after, Choice::of(thread), &mut footprint) {
+        let accesses = Accesses { footprint: &mut footprint, machine };
+        let mut wait = Wait { accesses, joins: None };
+        match self.take_step(&mut after, Choice::of(thread), &mut wait) {
             Step::Blocked { .. } => {}
             _ => return None,
         }
+        let joins = wait.joins;
         let at = machine.slots[thread.index()].counter.get(state);
         let mut narration =
             machine.narration(&machine.code.slots[thread.index()].rests[at as usize]);
-        for &(location, _) in footprint.accesses() {
-            if let Some(slot) = machine.slots.iter().position(|slot| slot.cell == location.0) {
-                narration
-                    .effects
-                    .push(format!("{} has not ended", machine.thread_name(ThreadId::new(slot))));
-            }
-            narration.effects.extend(machine.effect(location.0, Access::Read, state, state));
-        }
+        let shared = footprint.accesses().iter();
+        narration
+            .effects
+            .extend(shared.filter_map(|&(at, _)| machine.effect(at.0, Access::Read, state, state)));
+        narration
+            .effects
+            .extend(joins.map(|thread| format!("{} has not ended", machine.thread_name(thread))));
         Some(narration)
     }
 
