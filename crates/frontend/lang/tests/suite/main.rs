@@ -1,5 +1,6 @@
 //! The tests of this crate in one program: linking many of them takes longer than running them.
 
+mod analyses;
 mod bad;
 mod check;
 mod constants;
