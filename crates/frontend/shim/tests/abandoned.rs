@@ -1,6 +1,6 @@
-//! What executions that cannot end leave behind is released, unless somebody outside still has it.
+//! The check frees the memory of executions that cannot end, except what outside code refers to.
 //!
-//! The memory is that of the whole process, so there is one test.
+//! The tests measure the memory of the whole process, so all of them are one test function.
 #![cfg(all(feature = "check", target_os = "linux"))]
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use preempt::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, Order, thread};
 
-/// The resident memory in KiB.
+/// The resident set size of the process, in KiB.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = text.split(' ').nth(1).unwrap().parse().unwrap();
@@ -33,7 +33,7 @@ fn deadlock(size: usize) {
     thread.join().unwrap();
 }
 
-/// A thread that waits for a flag that nobody sets.
+/// Main spins on a flag that no thread sets.
 fn livelock() {
     let (flag, _own) = (Arc::new(AtomicBool::new(false)), vec![0_u8; 100]);
     while !flag.load(SeqCst) {
@@ -45,8 +45,7 @@ fn random(runs: u64) -> Check {
     Check::new().order(Order::Random).runs(runs).keep_going().quiet().max_steps(200)
 }
 
-/// By how much the process grows while something is done once more, after it was done before. In
-/// KiB.
+/// The growth of the process, in KiB, over four calls of `what` after two calls that warm it up.
 fn growth(what: impl Fn()) -> usize {
     (0..2).for_each(|_| what());
     let before = resident();
@@ -54,7 +53,7 @@ fn growth(what: impl Fn()) -> usize {
     resident().saturating_sub(before)
 }
 
-/// A page that is shared and can be made inaccessible, for pointers at odd multiples of four.
+/// A shared page that can be made inaccessible; it holds pointers at odd multiples of four bytes.
 struct Page(*mut u8);
 
 // SAFETY: used while the threads of executions run one at a time.
@@ -73,17 +72,17 @@ impl Page {
     }
 
     fn pointer(&self, at: usize) -> *mut *mut [u64; 40] {
-        // SAFETY: inside of the page for every `at` that is used.
+        // SAFETY: inside the page, because the test uses `at` below 100.
         unsafe { self.0.add(4 + 8 * at).cast() }
     }
 
     fn protect(&self, access: i32) {
-        // SAFETY: a mapping of this size.
+        // SAFETY: `new` mapped this many bytes.
         assert_eq!(unsafe { libc::mprotect(self.0.cast(), Page::SIZE, access) }, 0);
     }
 }
 
-/// Pointers in memory that nothing but the kernel can read at the time of the scans.
+/// A scan also finds pointers in memory that only the kernel can read while the scan runs.
 fn pointers_in_protected_memory_keep_their_blocks() {
     let (page, kept) = (Page::new(), 100);
     let count = std::sync::atomic::AtomicUsize::new(0);
@@ -106,16 +105,15 @@ fn pointers_in_protected_memory_keep_their_blocks() {
 }
 
 #[test]
-fn what_nobody_refers_to_is_released() {
+fn memory_of_executions_that_cannot_end_is_released() {
     pointers_in_protected_memory_keep_their_blocks();
-    // Executions of one check. Each of them leaves three pages or more, without the reclaiming
-    // 100 MiB in all.
+    // Many executions of one check. Each leaves at least three pages: 100 MiB if none were freed.
     let many = growth(|| drop(random(3000).run(|| deadlock(10))));
     assert!(many < 4096, "{many} KiB for deadlocks");
-    // Workers wait for each other's scans.
+    // With two workers: each waits for the other's scan.
     let workers = growth(|| drop(random(3000).jobs(2).run(|| deadlock(10))));
     assert!(workers < 32 << 10, "{workers} KiB for deadlocks of two workers");
-    // A thread that is always running makes scans worthless, so nothing is released meanwhile.
+    // A thread that never stops running invalidates every scan, so nothing is released.
     let (stop, runs) = (std::sync::atomic::AtomicBool::new(false), 3000);
     let disturbed = std::thread::scope(|scope| {
         use std::sync::atomic::Ordering::Relaxed;
@@ -131,11 +129,11 @@ fn what_nobody_refers_to_is_released() {
         runs_always.join().unwrap();
         grown
     });
-    assert!(disturbed > 4096, "{disturbed} KiB beside a thread that runs");
-    // Blocks that come from the allocator below: 500 MiB in all.
+    assert!(disturbed > 4096, "{disturbed} KiB beside a running thread");
+    // Large blocks, which come from the underlying allocator: 500 MiB in all.
     let large = growth(|| drop(random(100).run(|| deadlock(300 << 10))));
     assert!(large < 32 << 10, "{large} KiB for large blocks");
-    // Checks.
+    // Many checks with one execution each.
     let checks = growth(|| {
         for _ in 0..200 {
             assert!(!Check::new().quiet().run(|| deadlock(10)).findings.is_empty());
@@ -143,7 +141,7 @@ fn what_nobody_refers_to_is_released() {
         }
     });
     assert!(checks < 4096, "{checks} KiB for checks");
-    // What is passed to code outside is not released, and nor is what that refers to.
+    // Blocks passed to outside code are kept, and so are the blocks that they refer to.
     let seen = Real::new(Vec::new());
     let run = || {
         random(1500).run(|| {
@@ -159,13 +157,13 @@ fn what_nobody_refers_to_is_released() {
         assert_eq!((&*text.0, *text.1), ("a text of this execution", [7; 40]));
     }
     drop(texts);
-    // The outside frees them, and then nothing is left.
+    // When the outside code frees them, nothing remains.
     let after = growth(|| {
         run();
         seen.lock().unwrap().clear();
     });
-    assert!(after < 4096, "{after} KiB with blocks that are passed to code outside");
-    // Large blocks are freed by their owner, not a second time.
+    assert!(after < 4096, "{after} KiB with blocks passed to outside code");
+    // Large blocks that outside code owns are freed once, by their owner.
     let large = Real::new(Vec::new());
     for _ in 0..3 {
         random(60).run(|| {

@@ -1,5 +1,5 @@
 //! Memory of the program under test: addresses are the same in every execution, and heap objects
-//! are identified without help.
+//! are identified without annotations.
 #![cfg(feature = "allocator")]
 #![allow(clippy::unwrap_used)]
 
@@ -13,8 +13,8 @@ use preempt::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, Outcome, thread};
 
-/// A reader looks for the last zero from the back; each writer writes one more than what is before
-/// its own place.
+/// The benchmark lastzero: a reader searches an array for its last zero, from the end. Writer `at`
+/// stores into element `at` the value of the element before it plus one.
 fn lastzero(n: usize) {
     let array: Arc<Vec<AtomicI64>> = Arc::new((0..=n).map(|_| AtomicI64::new(0)).collect());
     let mut handles = vec![thread::spawn({
@@ -77,7 +77,7 @@ fn memory_that_outlives_executions_changes_nothing() {
                 outer.lock().unwrap().extend((0..=n).map(|_| AtomicI64::new(7)));
             }
             lastzero(n);
-            println!("so does the buffer of the standard output");
+            println!("the buffer of stdout outlives executions too");
         });
         assert_eq!(complete(&grows), executions);
         let outer = outer.into_inner().unwrap();
@@ -85,8 +85,8 @@ fn memory_that_outlives_executions_changes_nothing() {
     }
 }
 
-/// Two threads put new nodes in and free the old ones: whether an address comes back decides
-/// whether an exchange succeeds.
+/// Two threads install new nodes and free the old ones: whether an exchange succeeds depends on
+/// whether the allocator reuses an address.
 fn exchange<const SIZE: usize>() {
     let head = Arc::new(AtomicPtr::<[u8; SIZE]>::new(std::ptr::null_mut()));
     let put = |head: &AtomicPtr<[u8; SIZE]>| {
@@ -100,7 +100,7 @@ fn exchange<const SIZE: usize>() {
                 }
             };
             if !old.is_null() {
-                // SAFETY: it came from a box, and whoever takes it out owns it.
+                // SAFETY: it came from a box, and the thread that swapped it out owns it.
                 drop(unsafe { Box::from_raw(old) });
             }
         }
@@ -137,10 +137,10 @@ fn counts_do_not_depend_on_the_size_of_freed_nodes() {
     assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
 }
 
-/// A stack whose pop reads `next` and then exchanges the head: with a node that was freed and
-/// allocated again it takes a node that is gone.
+/// The ABA problem: a stack whose pop reads `next` and then exchanges the head. If the head was
+/// freed and its address allocated again, the exchange installs a stale `next`.
 #[test]
-fn an_address_that_comes_back_is_explored() {
+fn reuse_of_a_freed_address_is_explored() {
     struct Node {
         next: *mut Node,
         value: usize,
@@ -149,15 +149,15 @@ fn an_address_that_comes_back_is_explored() {
         let node = |value, next| Box::into_raw(Box::new(Node { next, value }));
         let head = Arc::new(AtomicPtr::new(node(1, node(2, std::ptr::null_mut()))));
         let pop = |head: &AtomicPtr<Node>, first: *mut Node| {
-            // SAFETY: the test frees only what it has popped; that it pops the same twice is the
-            // error.
+            // SAFETY: the test frees only nodes that it popped; popping one twice is the error
+            // under test.
             let next = unsafe { (*first).next };
             head.compare_exchange(first, next, SeqCst, SeqCst).ok().map(|_| first)
         };
         let t = thread::spawn({
             let head = head.clone();
             move || {
-                // Pops both, frees them and pushes a new one, which is where the first was.
+                // Pops both, frees them and pushes a new one at the address of the first.
                 for _ in 0..2 {
                     let first = head.load(SeqCst);
                     if let Some(popped) = (!first.is_null()).then(|| pop(&head, first)).flatten() {
@@ -178,7 +178,7 @@ fn an_address_that_comes_back_is_explored() {
                 assert_ne!(
                     unsafe { (*first).value },
                     3,
-                    "a node that came back was taken for the old one"
+                    "a new node at a reused address was taken for the old one"
                 );
             }
         }
@@ -208,7 +208,7 @@ fn addresses_are_the_same_in_every_execution() {
         let addresses: Vec<_> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
         assert!(
             addresses.iter().all(|(freed, again)| freed == again),
-            "a thread gets back what it freed last"
+            "a thread reuses the block that it freed last"
         );
         let within_a_page: Vec<_> = addresses.iter().map(|(address, _)| address % 4096).collect();
         assert_ne!(addresses[0].0, addresses[1].0);
@@ -218,7 +218,7 @@ fn addresses_are_the_same_in_every_execution() {
     assert_eq!(seen.into_inner().unwrap().len(), 1);
 }
 
-/// Locks that are taken in the order of their addresses.
+/// Threads acquire locks in the order of their addresses, so no deadlock is possible.
 #[test]
 fn locks_can_be_ordered_by_address() {
     let outcome = Check::new().unbounded().run(|| {
@@ -240,7 +240,7 @@ fn locks_can_be_ordered_by_address() {
     complete(&outcome);
 }
 
-/// Nodes that nobody frees: they stay, and the next execution is the same.
+/// Leaked nodes stay allocated, and the next execution still has the same addresses.
 #[test]
 fn leaked_nodes_change_nothing() {
     let counts = [false, true].map(|leaks| {
@@ -250,7 +250,7 @@ fn leaked_nodes_change_nothing() {
                 let new = Box::into_raw(Box::new(AtomicUsize::new(1)));
                 let old = head.swap(new, SeqCst);
                 if !old.is_null() {
-                    // SAFETY: whoever takes it out owns it.
+                    // SAFETY: the thread that swapped it out owns it.
                     unsafe { (*old).fetch_add(1, SeqCst) };
                     if !leaks {
                         // SAFETY: as above.
@@ -275,9 +275,9 @@ fn leaked_nodes_change_nothing() {
     assert_eq!(counts[0], counts[1]);
 }
 
-/// Collections that are made in one execution, grow in others and are dropped after all.
+/// Collections that are created in one execution, grow in others, and are dropped after the check.
 #[test]
-fn collections_outside_keep_what_they_are_given() {
+fn collections_outside_the_check_keep_their_elements() {
     let all: Real<HashMap<usize, Vec<String>>> = Real::default();
     let outcome = Check::new().unbounded().run(|| {
         let n = Arc::new(AtomicUsize::new(0));
@@ -290,10 +290,10 @@ fn collections_outside_keep_what_they_are_given() {
         for handle in handles {
             let value = handle.join().unwrap();
             let mut all = all.lock().unwrap();
-            let of = all.entry(value).or_default();
-            of.push(format!("value {value}"));
-            if of.len() > 3 {
-                of.remove(0);
+            let texts = all.entry(value).or_default();
+            texts.push(format!("value {value}"));
+            if texts.len() > 3 {
+                texts.remove(0);
             }
         }
     });
@@ -305,10 +305,10 @@ fn collections_outside_keep_what_they_are_given() {
     }
 }
 
-/// Without address space for windows everything works.
+/// Checks also work where the address space is too small for the arenas' windows.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_limit_of_address_space_is_no_obstacle() {
+fn checks_work_with_limited_address_space() {
     if std::env::var_os("ADDRESS_SPACE_IS_LIMITED").is_some() {
         return;
     }

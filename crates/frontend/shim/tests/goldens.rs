@@ -1,7 +1,7 @@
 //! Every kind of finding of a Rust test as text and as JSON, compared with the files in
 //! `tests/golden`.
 //!
-//! `BLESS=1 cargo test -p preempt --test goldens` writes them anew: look at what has changed. Times
+//! `BLESS=1 cargo test -p preempt --test goldens` rewrites them: review the diff. Times
 //! are masked.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
@@ -15,12 +15,12 @@ use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering
 use preempt::sync::{Arc, Condvar, Mutex, mpsc};
 use preempt::{Check, Order, thread};
 
-/// A machine that is busy must not end the look for simpler schedules.
+/// A long time limit for shrinking, so that a busy machine does not change the schedules.
 fn patient() -> Check {
     Check::new().shrink(Duration::from_secs(600))
 }
 
-/// Without what differs from run to run.
+/// The text with times and memory sizes masked.
 fn masked(text: &str) -> String {
     let mask = |line: &str| {
         let measured = ["  \"seconds\": ", "  \"store_bytes\": "];
@@ -35,7 +35,7 @@ fn masked(text: &str) -> String {
     text.lines().map(mask).collect()
 }
 
-/// Compares a report with its files, or writes them.
+/// Compares a report with its golden files, or rewrites them.
 #[track_caller]
 fn golden(name: &str, check: &Check, body: impl Fn() + Sync) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

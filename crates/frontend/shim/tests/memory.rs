@@ -1,7 +1,7 @@
-//! The memory of a check does not grow with the number of its executions, where the strategy keeps
-//! no table; and a step allocates nothing.
+//! The memory of a check does not grow with the number of executions if the strategy keeps no
+//! table, and a step allocates nothing.
 //!
-//! The program has an allocator of its own, which counts and is wrapped: `cargo test -p preempt
+//! The program wraps its own allocator, which counts allocations: `cargo test -p preempt
 //! --no-default-features --features check --test memory`.
 #![cfg(all(feature = "check", not(feature = "allocator")))]
 #![allow(clippy::unwrap_used)]
@@ -14,23 +14,22 @@ use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::{Check, Count, Order, Reduction, thread};
 
-/// Counts what each operating system thread allocates. A check runs on the thread that starts it;
-/// the counts of the whole process would include what the test runner and the other tests allocate
-/// meanwhile.
+/// Counts the allocations of each operating system thread. A check runs on the thread that starts
+/// it; counts of the whole process would include the test runner and concurrent tests.
 struct Counting;
 
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
     static TIMES: Cell<usize> = const { Cell::new(0) };
-    /// The sizes of the first large allocations, for the message of a test that fails.
+    /// The sizes of the first large allocations, for the failure message.
     static LARGE: [Cell<usize>; 64] = const { [const { Cell::new(0) }; 64] };
 }
 
-/// The least size of a large allocation, in bytes.
+/// The minimum size of a large allocation, in bytes.
 const LEAST: usize = 256;
 
-// SAFETY: all is left to the system's allocator.
+// SAFETY: forwards to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.set(LIVE.get() + layout.size() as isize);
@@ -42,13 +41,13 @@ unsafe impl GlobalAlloc for Counting {
                 free.into_iter().for_each(|size| size.set(layout.size()));
             });
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -57,12 +56,12 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: preempt::alloc::Allocator<Counting> =
     preempt::alloc::Allocator::wrapping(Counting);
 
-/// Held by every test. The arenas of a process are shared: a check takes one that no other check
-/// uses, with its tables, and allocates a new one only if there is none. So a check that runs
-/// meanwhile would decide whether the next one here has to allocate an arena.
+/// Held by every test. The arenas of a process are shared: a check takes a free one, with its
+/// tables, and allocates a new one only if all are in use. So a concurrent check would decide
+/// whether a check of this test has to allocate an arena.
 static ARENAS: Mutex<()> = Mutex::new(());
 
-fn alone() -> MutexGuard<'static, ()> {
+fn exclusive() -> MutexGuard<'static, ()> {
     ARENAS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -83,9 +82,9 @@ fn threads(n: usize, adds: usize) -> impl Fn() + Sync {
     }
 }
 
-/// What a check allocates.
+/// The allocations of a check.
 struct Cost {
-    /// The most bytes that are allocated at one time.
+    /// The largest number of bytes allocated at one time.
     peak: isize,
     allocations: usize,
     /// The sizes of the first large allocations.
@@ -106,7 +105,7 @@ fn cost(check: &Check, adds: usize) -> Cost {
 
 #[test]
 fn neither_executions_nor_steps_cost_memory() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let few = Check::new().count(Count::Executions).quiet();
     let searches = [
         ("random", few.clone().order(Order::Random)),
@@ -128,21 +127,21 @@ fn neither_executions_nor_steps_cost_memory() {
             less.large,
             more.large
         );
-        // As many executions, with 27 steps more in each: vectors grow once, and nothing else is
-        // allocated. What a reduction has to remember of the steps is its own affair.
+        // The same number of executions with 27 more steps each: vectors grow once, and nothing
+        // else is allocated. Reductions are exempt, because they record the steps.
         let [short, long] = [3, 12].map(|adds| cost(&limited(500), adds).allocations);
         let reduces = ["sleep", "dpor", "optimal"].contains(&name);
         assert!(
             reduces || long <= short + 500,
-            "{name}: {short} allocations, and {long} with 13500 steps more"
+            "{name}: {short} allocations, and {long} with 13500 more steps"
         );
     }
 }
 
-/// An allocator that is wrapped identifies objects as the declared one does.
+/// A wrapped allocator identifies objects just as the allocator that the crate declares.
 #[test]
 fn a_wrapped_allocator_identifies_objects() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let text = Check::new().unbounded().report(|| {
         let counts: Arc<Vec<AtomicUsize>> = Arc::new((0..3).map(|_| AtomicUsize::new(0)).collect());
         let add = |at: usize| {

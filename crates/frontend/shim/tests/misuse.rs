@@ -1,8 +1,7 @@
-//! Tests that do what they should not: each gets a text that says what is wrong, where, and what to
-//! do.
+//! Misuse of the library: each message says what is wrong, where, and what to do.
 //!
-//! What ends the process, or what is said while a check still runs, is seen from outside: this file
-//! runs itself, with the name of one test in a variable.
+//! A test whose check ends the process, or prints while it still runs, starts this program again as
+//! a child process that runs only the test named by the variable `MISUSE`.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +15,7 @@ use preempt::{Check, FailureKind, Outcome, Reduction, check, thread};
 
 #[track_caller]
 fn text(body: impl FnOnce()) -> String {
-    let payload = catch_unwind(AssertUnwindSafe(body)).expect_err("it fails");
+    let payload = catch_unwind(AssertUnwindSafe(body)).expect_err("the check fails");
     payload
         .downcast::<String>()
         .map_or_else(|payload| (*payload.downcast::<&str>().expect("a text")).into(), |text| *text)
@@ -25,13 +24,13 @@ fn text(body: impl FnOnce()) -> String {
 #[track_caller]
 fn finding(outcome: &Outcome, kind: FailureKind, message: &str) {
     let [finding] = &outcome.findings[..] else {
-        panic!("one finding, not {:?}", outcome.findings)
+        panic!("expected one finding, got {:?}", outcome.findings)
     };
     assert_eq!(finding.failure.kind, kind, "{finding:?}");
     assert!(finding.failure.message.contains(message), "{finding:?}");
 }
 
-/// Whether this process is to run the body of a test.
+/// Whether this process is the child that runs the body of the test `name`.
 fn is_child(name: &str) -> bool {
     std::env::var("MISUSE").is_ok_and(|other| other == name)
 }
@@ -42,15 +41,14 @@ fn child(name: &str) -> Command {
     command
 }
 
-/// What the test of this name prints, run by a process of its own.
+/// Runs the test `name` in a child process. Returns its output and its stderr.
 fn output(name: &str) -> (Output, String) {
     let output = child(name).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, text)
 }
 
-/// A check of a body that starts threads of std: what they use is looked at, not that they are
-/// started.
+/// A check that allows the body to start threads of std, so that only the objects they use matter.
 fn lenient() -> Check {
     Check::new().allow_uncontrolled()
 }
@@ -61,13 +59,13 @@ fn starts() -> u32 {
     std::thread::spawn(|| 7).join().unwrap()
 }
 
-/// Where code of a check starts a thread, the check fails, whatever the thread does.
+/// A check fails where its code starts a thread of std, whatever that thread does.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn a_thread_that_uses_nothing_of_the_check_is_noticed_where_it_starts() {
+fn starting_a_thread_of_std_is_refused() {
     #[track_caller]
     fn refused(by: &str, body: impl Fn() + Sync + std::panic::RefUnwindSafe) {
-        let why = Check::new().try_run(body).expect_err("it is refused").to_string();
+        let why = Check::new().try_run(body).expect_err("the check is refused").to_string();
         assert!(why.contains(&format!("{by} starts a thread at ")), "{why}");
         assert!(why.contains("tests/misuse.rs:") && why.contains("of std/src/thread"), "{why}");
         assert!(why.contains("`preempt::thread`") && why.contains("allow_uncontrolled"), "{why}");
@@ -75,7 +73,7 @@ fn a_thread_that_uses_nothing_of_the_check_is_noticed_where_it_starts() {
     refused("main", || assert_eq!(starts(), 7));
     refused("main", || std::thread::scope(|scope| drop(scope.spawn(|| ()))));
     refused("main", || drop(std::thread::Builder::new().spawn(|| ()).unwrap()));
-    // In one of two schedules, among threads that share what is controlled.
+    // In only one of two schedules, among threads that share a mirrored atomic.
     refused("t1", || {
         let n = Arc::new(AtomicUsize::new(0));
         let t = thread::spawn({
@@ -105,18 +103,18 @@ fn a_thread_that_uses_nothing_of_the_check_is_noticed_where_it_starts() {
     });
     preempt::lazy_static! { static ref KEPT: Starts = Starts; }
     refused("main", || assert_eq!(size_of_val(&*KEPT), 0));
-    // Whoever accepts it gets the result.
+    // A check that allows uncontrolled threads gets the result.
     let outcome = lenient().run(|| assert_eq!(starts(), 7));
     assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
 }
 
-/// Threads that others start at the same time are not the check's.
+/// Threads that code outside the check starts at the same time do not concern the check.
 #[test]
-fn threads_that_others_start_meanwhile_are_nobodys_affair() {
+fn threads_started_outside_the_check_are_allowed() {
     let over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let others = scope.spawn(|| {
-            let mut started = 0;
+            let mut started = 0; // 7 for each thread
             while !over.load(SeqCst) {
                 started += starts();
             }
@@ -143,16 +141,16 @@ fn threads_that_others_start_meanwhile_are_nobodys_affair() {
 }
 
 #[test]
-fn a_thread_of_std_is_told_that_it_is_a_stranger() {
+fn a_thread_of_std_that_uses_an_atomic_is_refused() {
     let text = text(|| {
         lenient().check(|| {
             let n = Arc::new(AtomicUsize::new(0));
             n.load(SeqCst);
-            let stranger = std::thread::spawn({
+            let foreign = std::thread::spawn({
                 let n = n.clone();
                 move || n.fetch_add(1, SeqCst)
             });
-            let _ = stranger.join();
+            let _ = foreign.join();
         });
     });
     assert!(
@@ -164,19 +162,19 @@ fn a_thread_of_std_is_told_that_it_is_a_stranger() {
 }
 
 #[test]
-fn every_mirror_knows_strangers() {
+fn every_mirror_refuses_foreign_threads() {
     fn tried(use_it: impl Fn(&Shared) + Send + Sync + Copy + 'static) {
         let text = text(|| {
             lenient().check(|| {
                 let shared = Arc::new(Shared::default());
                 shared.touch();
-                // Not ours: the `Arc` itself is to be no stranger's affair here.
+                // A raw pointer, so that the foreign thread does not touch the `Arc` itself.
                 let address = Arc::as_ptr(&shared).expose_provenance();
-                let stranger = std::thread::spawn(move || {
+                let foreign = std::thread::spawn(move || {
                     // SAFETY: joined before the value is dropped.
                     use_it(unsafe { &*std::ptr::with_exposed_provenance::<Shared>(address) })
                 });
-                assert!(stranger.join().is_err());
+                assert!(foreign.join().is_err());
             });
         });
         assert!(text.contains("the check does not know this thread"), "{text}");
@@ -212,13 +210,13 @@ fn every_mirror_knows_strangers() {
 
 #[derive(Default)]
 struct Racy(UnsafeCell<usize>);
-// SAFETY: what is done to it is checked.
+// SAFETY: the check reports unordered accesses.
 unsafe impl Sync for Racy {}
 // SAFETY: as above.
 unsafe impl Send for Racy {}
 
 #[test]
-fn after_a_check_its_objects_are_free() {
+fn after_a_check_any_thread_may_use_its_objects() {
     let n = Arc::new(AtomicUsize::new(0));
     check(|| assert_eq!(n.load(SeqCst), 0));
     let n = std::thread::spawn(move || n.fetch_add(1, SeqCst)).join().unwrap();
@@ -226,7 +224,7 @@ fn after_a_check_its_objects_are_free() {
 }
 
 #[test]
-fn who_counts_references_is_not_ordered_by_that() {
+fn reading_a_reference_count_orders_nothing() {
     let race = |look: fn(&Arc<Racy>) -> bool| {
         Check::new().run(move || {
             let shared = Arc::new(Racy::default());
@@ -245,7 +243,7 @@ fn who_counts_references_is_not_ordered_by_that() {
         FailureKind::Race,
         "nothing orders these accesses",
     );
-    // Whoever has become the only owner is ordered after all others.
+    // A thread that becomes the only owner is ordered after all former owners.
     let alone = Check::new().run(|| {
         let mut shared = Arc::new(Racy::default());
         let t = thread::spawn({
@@ -259,7 +257,7 @@ fn who_counts_references_is_not_ordered_by_that() {
         assert_eq!(Arc::try_unwrap(shared).map(|racy| racy.0.into_inner()).ok(), Some(1));
     });
     assert!(alone.findings.is_empty() && alone.complete, "{:?}", alone.findings);
-    // The weak count is looked at too: there is a schedule with each.
+    // The weak count is explored too: some schedule shows each value.
     let seen = std::sync::Mutex::new(std::collections::BTreeSet::new());
     Check::new().check(|| {
         let shared = Arc::new(0);
@@ -273,14 +271,14 @@ fn who_counts_references_is_not_ordered_by_that() {
 }
 
 #[test]
-fn two_panics_are_told_before_the_process_aborts() {
+fn a_double_panic_is_reported_before_the_process_aborts() {
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {
             panic!("the second panic");
         }
     }
-    let name = "two_panics_are_told_before_the_process_aborts";
+    let name = "a_double_panic_is_reported_before_the_process_aborts";
     if is_child(name) {
         return check(|| {
             let _panics = Panics;
@@ -301,7 +299,7 @@ fn two_panics_are_told_before_the_process_aborts() {
 }
 
 #[test]
-fn a_destructor_may_see_that_its_execution_is_given_up() {
+fn destructors_of_an_abandoned_execution_run_while_panicking() {
     struct Asserts;
     impl Drop for Asserts {
         fn drop(&mut self) {
@@ -320,12 +318,12 @@ fn a_destructor_may_see_that_its_execution_is_given_up() {
 
 #[test]
 #[cfg(unix)]
-fn a_stack_that_is_used_up_is_told() {
+fn a_stack_overflow_is_reported() {
     #[allow(unconditional_recursion)]
     fn deeper(n: &AtomicUsize, depth: [usize; 64]) -> usize {
         deeper(n, std::hint::black_box(depth.map(|word| word + 1))) + n.load(SeqCst)
     }
-    let name = "a_stack_that_is_used_up_is_told";
+    let name = "a_stack_overflow_is_reported";
     if is_child(name) {
         return check(|| {
             let t = thread::spawn(|| assert_eq!(deeper(&AtomicUsize::new(0), [0; 64]), 0));
@@ -336,7 +334,7 @@ fn a_stack_that_is_used_up_is_told() {
     assert!(!output.status.success());
     assert!(text.contains("preempt: a thread of a test has used up its stack"), "{text}");
     assert!(text.contains("PREEMPT_STACK_SIZE"), "{text}");
-    // An access elsewhere is still what it was.
+    // A bad access elsewhere is not taken for a stack overflow.
     let name = "a_bad_access_is_left_to_the_system";
     let (output, text) = self::output(name);
     assert!(!output.status.success() && !text.contains("stack"), "{text}");
@@ -345,14 +343,14 @@ fn a_stack_that_is_used_up_is_told() {
 #[test]
 fn a_bad_access_is_left_to_the_system() {
     if is_child("a_bad_access_is_left_to_the_system") {
-        // SAFETY: none; the process is to end here.
+        // SAFETY: none; this access is meant to end the process.
         check(|| assert_eq!(unsafe { std::ptr::without_provenance::<u8>(8).read_volatile() }, 0));
     }
 }
 
 #[test]
-fn a_variable_that_is_none_is_refused() {
-    let name = "a_variable_that_is_none_is_refused";
+fn an_unknown_environment_variable_is_refused() {
+    let name = "an_unknown_environment_variable_is_refused";
     if is_child(name) {
         let refusal = Check::new().try_run(|| ()).err().map(|refusal| refusal.to_string());
         assert!(
@@ -389,7 +387,7 @@ fn types_of_std_that_are_left_in_a_test_are_refused() {
     lenient().check(|| drop((std::sync::Mutex::new(0), thread::spawn(|| ()))));
     // One thread shares nothing.
     check(|| *std::sync::Mutex::new(0).lock().unwrap() += 1);
-    // Outside of the body they are nobody's affair, and threads need not share anything.
+    // Types of std created outside the body are allowed, and threads need not share anything.
     let runs = std::sync::Mutex::new(0);
     check(|| {
         *runs.lock().unwrap() += 1;
@@ -399,15 +397,15 @@ fn types_of_std_that_are_left_in_a_test_are_refused() {
 }
 
 #[test]
-fn a_stranger_is_noticed_whoever_comes_first() {
+fn a_foreign_thread_is_refused_even_if_it_uses_an_object_first() {
     let wait = |gate: &std::sync::atomic::AtomicBool| while !gate.load(SeqCst) {};
-    for stranger_first in [true, false] {
+    for foreign_first in [true, false] {
         let text = text(|| {
             lenient().check(move || {
                 let n = Arc::new(AtomicUsize::new(0));
-                let gate = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(stranger_first));
+                let gate = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(foreign_first));
                 let address = Arc::as_ptr(&n).expose_provenance();
-                let stranger = std::thread::spawn({
+                let foreign = std::thread::spawn({
                     let gate = gate.clone();
                     move || {
                         wait(&gate);
@@ -416,13 +414,13 @@ fn a_stranger_is_noticed_whoever_comes_first() {
                             .fetch_add(1, SeqCst);
                     }
                 });
-                if stranger_first {
-                    let _ = stranger.join();
+                if foreign_first {
+                    let _ = foreign.join();
                     n.fetch_add(1, SeqCst);
                 } else {
                     n.fetch_add(1, SeqCst);
                     gate.store(true, SeqCst);
-                    let _ = stranger.join();
+                    let _ = foreign.join();
                 }
             });
         });
@@ -433,7 +431,7 @@ fn a_stranger_is_noticed_whoever_comes_first() {
     }
 }
 
-/// The text with which a check ends whose thread blocks, and whether it names the line of `block`.
+/// Asserts that the check fails because `thread` blocks in `function`, and that it names the line.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn blocks(body: impl Fn() + Sync + std::panic::RefUnwindSafe, thread: &str, function: &str) {
@@ -457,7 +455,7 @@ fn a_thread_that_blocks_in_a_lock_of_std_fails_the_check() {
         t.unwrap().join().unwrap();
     };
     blocks(held_twice, "reader", "std/src/sync/poison/mutex");
-    // The guard is held over a scheduling point, where another thread gets its turn.
+    // The guard is held across a scheduling point, where the scheduler switches threads.
     let held_over_a_point = || {
         let shared = Arc::new((std::sync::Mutex::new(()), AtomicUsize::new(0)));
         let t = thread::spawn({
@@ -473,7 +471,7 @@ fn a_thread_that_blocks_in_a_lock_of_std_fails_the_check() {
         t.join().unwrap();
     };
     blocks(held_over_a_point, "t1", "std/src/sync/poison/mutex");
-    // The next check of this OS thread is none the worse.
+    // The next check on this OS thread works.
     check(|| thread::spawn(|| ()).join().unwrap());
 }
 
@@ -548,7 +546,7 @@ fn a_loop_without_an_operation_ends_the_process_with_a_report() {
     assert!(text.contains(". It is at ") && text.matches("misuse.rs:").count() == 2, "{text}");
 }
 
-/// The sender waits, without sleeping, for the receiver that was taken out.
+/// The sender spins until the receiver is ready, without a system call that sleeps.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_rendezvous_channel_of_std_ends_the_process_with_the_place_where_it_blocks() {
@@ -586,14 +584,14 @@ fn an_execution_without_an_end_is_found() {
             outcome.findings
         );
     }
-    // As many steps as allowed are allowed.
+    // An execution of exactly `max_steps` steps is allowed.
     let steps = || assert_eq!((0..10).map(|_| AtomicUsize::new(0).load(SeqCst)).sum::<usize>(), 0);
     assert!(Check::new().max_steps(10).run(steps).findings.is_empty());
     assert!(!Check::new().max_steps(9).run(steps).findings.is_empty());
 }
 
 #[test]
-fn a_value_that_outlives_executions_is_told() {
+fn a_value_that_outlives_executions_is_reported() {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let n = AtomicUsize::new(0);
     for check in [Check::new(), Check::new().unbounded()] {
@@ -618,7 +616,7 @@ fn a_value_that_outlives_executions_is_told() {
 }
 
 #[test]
-fn a_replay_takes_objects_that_begin_with_something() {
+fn a_replay_accepts_objects_with_initial_values() {
     let body = || {
         let n = Arc::new(AtomicUsize::new(5));
         let t = thread::spawn({
@@ -636,7 +634,7 @@ fn a_replay_takes_objects_that_begin_with_something() {
 }
 
 #[test]
-fn a_thread_of_another_execution_is_told() {
+fn a_thread_of_another_execution_is_reported() {
     static LEFT: std::sync::Mutex<Option<thread::Thread>> = std::sync::Mutex::new(None);
     Check::new().check(|| *LEFT.lock().unwrap() = Some(thread::current()));
     let outcome = Check::new().run(|| {

@@ -1,4 +1,4 @@
-//! The page that a check writes.
+//! The HTML page that a check writes.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -29,14 +29,14 @@ fn lost_update() {
     assert_eq!(n.0.load(SeqCst), 7, "an update was lost");
 }
 
-/// The data of a page.
+/// The JSON data that a page contains.
 fn data(path: &Path) -> Value {
     let page = std::fs::read_to_string(path).unwrap();
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// The values that a variable takes one after the other, of the one whose name begins so.
+/// The successive values of the variable whose name begins with `name`.
 fn values<'d>(execution: &'d Value, name: &str) -> Vec<&'d str> {
     let variables = execution["variables"].as_array().unwrap();
     let number = variables
@@ -61,7 +61,7 @@ fn a_finding_has_a_page_with_its_values_and_its_source() {
     assert!(data["subject"].as_str().unwrap().starts_with(file), "{}", data["subject"]);
     assert_eq!(data["sources"], json!([{"file": file, "text": include_str!("page.rs")}]));
     let execution = &data["executions"][0];
-    assert_eq!(values(execution, "atomic@"), ["5", "6"], "both add to the same");
+    assert_eq!(values(execution, "atomic@"), ["5", "6"], "both threads add to the same atomic");
     // The first store is where the value changes, not the first load after it.
     let steps = execution["steps"].as_array().unwrap();
     let store = steps
@@ -76,17 +76,17 @@ fn a_finding_has_a_page_with_its_values_and_its_source() {
         lock.contains(&"held by t1") && lock.contains(&"held by main") && lock.ends_with(&["free"]),
         "{lock:?}"
     );
-    assert_eq!(values(execution, "t1"), ["ended"], "known from its last step on");
+    assert_eq!(values(execution, "t1"), ["ended"], "shown from its last step on");
     let arrows = execution["arrows"].as_array().unwrap();
     assert_eq!(arrows.len(), execution["steps"].as_array().unwrap().len());
     assert!(
         arrows.iter().any(|from| from.as_array().unwrap().len() == 2),
-        "somebody waits for somebody"
+        "some step is ordered after two others"
     );
 }
 
 #[test]
-fn a_check_without_a_finding_has_a_page_too() {
+fn a_check_without_findings_writes_a_page_too() {
     let path = temporary("nothing.html");
     let outcome = Check::new().html(&path).run(|| ());
     assert!(outcome.findings.is_empty());
@@ -120,8 +120,8 @@ fn a_replay_writes_the_same_execution() {
 #[test]
 fn a_page_that_cannot_be_saved_is_refused_before_the_search() {
     let path = temporary("no such folder").join("page.html");
-    let panicked = catch_unwind(|| Check::new().html(&path).run(|| panic!("this is not reached")))
-        .unwrap_err();
+    let panicked =
+        catch_unwind(|| Check::new().html(&path).run(|| panic!("not reached"))).unwrap_err();
     let said = panicked.downcast::<String>().unwrap();
     assert!(said.starts_with("this check cannot be made: the page cannot be saved as"), "{said}");
     assert!(said.contains("there is no directory"), "{said}");

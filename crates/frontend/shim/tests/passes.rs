@@ -1,7 +1,7 @@
-//! What checks that pass print, and how far the default explores.
+//! The output of checks that pass, and how far the default search explores.
 //!
-//! What is printed is seen from outside: this file runs itself, with the name of one test in a
-//! variable, and without `--nocapture`.
+//! To capture the output, a test starts this program again as a child process that runs only the
+//! test named by the variable `PASSES`, without `--nocapture`.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 
@@ -11,8 +11,7 @@ use preempt::sync::atomic::{AtomicUsize, Ordering, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, FailureKind, Reduction, check, thread};
 
-/// What the test of this name prints on the standard error, run by a process of its own; `None` in
-/// that process.
+/// Runs the test `name` in a child process. Returns its stderr, or `None` in the child process.
 fn printed(name: &str, settings: &[(&str, &str)]) -> Option<String> {
     if std::env::var("PASSES").is_ok_and(|other| other == name) {
         return None;
@@ -30,7 +29,7 @@ struct Deque {
     top: AtomicUsize,
     bottom: AtomicUsize,
     items: [AtomicUsize; 2],
-    /// How the owner takes the last item.
+    /// Takes the last item on behalf of the owner; returns whether the owner got it.
     last: fn(&AtomicUsize, usize) -> bool,
 }
 
@@ -73,7 +72,7 @@ impl Deque {
     }
 }
 
-/// The owner and a thief want the same item.
+/// The owner and a thief contend for the same item.
 fn contended(last: fn(&AtomicUsize, usize) -> bool) {
     let deque = Arc::new(Deque::new(last));
     deque.push(1);
@@ -99,7 +98,7 @@ fn an_error_that_needs_three_preemptions_fails_the_default_check() {
     let bounded = Check::new().bound(2).run(|| contended(stores));
     assert!(
         bounded.findings.is_empty() && !bounded.complete,
-        "a bound that is given is kept: {}",
+        "an explicit bound is not raised: {}",
         bounded.guarantee()
     );
     let outcome = Check::new().run(|| contended(stores));
@@ -113,7 +112,7 @@ fn an_error_that_needs_three_preemptions_fails_the_default_check() {
     assert!(correct.complete && correct.findings.is_empty(), "{}", correct.guarantee());
 }
 
-/// Two threads whose operations conflict, each `operations` of them.
+/// Two threads with `operations` conflicting operations each.
 fn adds(operations: usize) {
     let n = Arc::new(AtomicUsize::new(0));
     let add = move |n: &AtomicUsize| {
@@ -169,7 +168,7 @@ fn a_pass_that_is_not_exhaustive_says_so_once() {
         return;
     };
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("preempt: ")).collect();
-    let [line] = lines[..] else { panic!("one line, not\n{text}") };
+    let [line] = lines[..] else { panic!("expected one line, got\n{text}") };
     assert!(line.contains(&format!("{name} passed (")) && line.contains("passes.rs:"), "{line}");
     for part in [
         "not exhaustive: all ",
@@ -206,7 +205,7 @@ fn a_pass_with_unexplored_weak_orderings_says_so() {
         return chosen.check(|| store_buffering(Ordering::Relaxed));
     };
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("preempt: ")).collect();
-    let [line] = lines[..] else { panic!("one line, not\n{text}") };
+    let [line] = lines[..] else { panic!("expected one line, got\n{text}") };
     let said = "passed (";
     assert!(line.contains(said) && !line.contains("not exhaustive"), "{line}");
     for part in [
@@ -216,7 +215,7 @@ fn a_pass_with_unexplored_weak_orderings_says_so() {
     ] {
         assert!(line.contains(part), "{part} is missing in {line}");
     }
-    // A check that chooses sequential consistency knows.
+    // A check that chooses sequential consistency does not print the line.
     let text = printed(name, &[("PREEMPT_MEMORY", "sc")]).unwrap();
     assert!(!text.contains("preempt:"), "{text}");
 }
@@ -284,7 +283,7 @@ fn a_pass_with_types_of_std_says_so() {
         });
     };
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("preempt: ")).collect();
-    let [line] = lines[..] else { panic!("one line, not\n{text}") };
+    let [line] = lines[..] else { panic!("expected one line, got\n{text}") };
     assert!(
         line.contains("no switch was explored at `std::sync::atomic::AtomicUsize` at "),
         "{line}"

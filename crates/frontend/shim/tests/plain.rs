@@ -1,4 +1,4 @@
-//! Without the feature `check` the same code runs on std's types.
+//! Without the feature `check`, the same code compiles to std's types.
 #![cfg(not(feature = "check"))]
 // `preempt::sync::Arc` is std's here; with the feature it is not, and the paths matter.
 #![allow(unused_qualifications, clippy::useless_conversion)]
@@ -13,17 +13,17 @@ preempt::thread_local! {
 }
 
 #[test]
-fn one_use_serves_both() {
+fn the_same_imports_work_without_the_feature() {
     let n = Arc::new((AtomicUsize::new(0), Mutex::new(0)));
     let t = thread::spawn({
         let n = n.clone();
         move || {
             n.0.fetch_add(1, SeqCst);
-            *n.1.lock().expect("nobody panics") += COUNT.get();
+            *n.1.lock().expect("mutex poisoned") += COUNT.get();
         }
     });
-    t.join().expect("it does not panic");
-    assert_eq!((n.0.load(SeqCst), *n.1.lock().expect("nobody panics")), (1, 1));
+    t.join().expect("the thread does not panic");
+    assert_eq!((n.0.load(SeqCst), *n.1.lock().expect("mutex poisoned")), (1, 1));
     let cell = UnsafeCell::new(1);
     // SAFETY: there is one thread.
     cell.with_mut(|value| unsafe { *value += 1 });
@@ -41,7 +41,7 @@ preempt::test! {
 }
 
 #[test]
-fn the_rest_is_there() {
+fn the_rest_of_the_interface_exists() {
     let cell = UnsafeCell::from(1);
     // SAFETY: there is one thread.
     unsafe { *cell.get_mut().deref() += 1 };

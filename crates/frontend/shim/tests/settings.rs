@@ -1,5 +1,5 @@
-//! Every setting, in every combination: a check that cannot be made is refused with a reason, and
-//! never panics inside the engine.
+//! Every combination of settings: a check that is not possible is refused with a reason, and never
+//! panics inside the engine.
 
 use std::time::Duration;
 
@@ -59,13 +59,13 @@ fn reductions() -> Vec<Option<Reduction>> {
     names.into_iter().map(Some).chain([None]).collect()
 }
 
-/// What may be combined with any order and reduction, each with a value at an end of its range.
+/// Settings that combine with any order and reduction, each with a value at one end of its range.
 fn settings() -> Vec<(&'static str, Check)> {
     let check = || Check::new().quiet().runs(3);
     vec![
         ("usual", check()),
         ("bound 0", check().bound(0)),
-        ("bound of all", check().bound(u32::MAX)),
+        ("maximal bound", check().bound(u32::MAX)),
         ("unbounded", check().unbounded()),
         ("no jobs", check().jobs(0)),
         ("two jobs", check().jobs(2)),
@@ -83,11 +83,11 @@ fn settings() -> Vec<(&'static str, Check)> {
         ("executions", check().count(Count::Executions).seed(u64::MAX)),
         ("no stack", check().stack_size(0)),
         ("all stacks", check().stack_size(usize::MAX)),
-        ("no longest execution", check().max_steps(0)),
-        ("a longest execution", check().max_steps(1)),
+        ("max_steps 0", check().max_steps(0)),
+        ("max_steps 1", check().max_steps(1)),
         ("no threads", check().max_threads(0)),
-        ("nothing to stop at", check().stop_at(1)),
-        ("all may happen", check().spurious_wakeups().weak_cas_failures().allow_incomplete()),
+        ("stop_at without replay", check().stop_at(1)),
+        ("all spurious events", check().spurious_wakeups().weak_cas_failures().allow_incomplete()),
     ]
 }
 
@@ -115,7 +115,7 @@ fn a_check_that_cannot_be_made_is_refused() {
 }
 
 #[test]
-fn what_can_never_be_is_refused_with_its_reason() {
+fn impossible_settings_are_refused_with_a_reason() {
     let why = |check: Check| {
         check.try_run(two_writers).err().map(|why| why.to_string()).unwrap_or_default()
     };
@@ -138,7 +138,7 @@ fn what_can_never_be_is_refused_with_its_reason() {
 #[should_panic(
     expected = "this check cannot be made: `Order::BreadthFirst` cannot search real code"
 )]
-fn a_refusal_is_all_that_run_panics_with() {
+fn run_panics_with_the_refusal() {
     Check::new().order(Order::BreadthFirst).run(two_writers);
 }
 
@@ -157,10 +157,9 @@ fn the_failing_execution_counts() {
     assert_eq!(first(second), (Some(2), 1));
 }
 
-/// Each execution is short, and there is no end of them; what cb-por keeps of each grows with the
-/// number of executions.
+/// The executions are short and very many; the tables of cb-por grow with their number.
 #[test]
-fn a_search_that_needs_too_much_memory_stops_with_what_it_has_covered() {
+fn a_search_that_exceeds_the_memory_limit_reports_its_coverage() {
     let many = || {
         let cells: Arc<Vec<AtomicUsize>> = Arc::new((0..3).map(AtomicUsize::new).collect());
         let threads: Vec<_> = (0..4)

@@ -1,4 +1,4 @@
-//! A program with a global allocator that is not wrapped, so that a check does not see the heap:
+//! A program whose global allocator is not wrapped, so that a check cannot observe the heap:
 //! `cargo test -p preempt --no-default-features --features check --test unwrapped`.
 #![cfg(all(feature = "check", not(feature = "allocator")))]
 #![allow(clippy::unwrap_used)]
@@ -7,7 +7,7 @@ use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use preempt::{Check, FailureKind, thread};
 
-/// Objects on the heap are told apart by the order of their first uses, which costs executions. The
+/// Heap objects are distinguished by the order of their first uses, which costs executions. The
 /// report says so.
 #[test]
 fn objects_that_cannot_be_identified_are_reported() {
@@ -34,7 +34,7 @@ fn objects_that_cannot_be_identified_are_reported() {
     assert!(!words.contains("all 1 trace"), "{text}");
 }
 
-/// A thread that waits for a flag, which `sets` sets or not.
+/// A thread spins on a flag; main stores `sets` in it.
 fn waits(sets: bool) -> impl Fn() + Sync {
     move || {
         let flag = Arc::new(AtomicBool::new(false));
@@ -47,9 +47,9 @@ fn waits(sets: bool) -> impl Fn() + Sync {
     }
 }
 
-/// A loop may count its rounds on the heap, so nothing is known to repeat itself.
+/// A loop may count its iterations on the heap, so no cycle of states can be proved.
 #[test]
-fn nothing_is_known_to_repeat_itself() {
+fn no_cycle_is_proved_without_observing_the_heap() {
     let outcome = Check::new().max_steps(300).run(waits(false));
     assert_eq!(
         outcome.findings[0].failure.kind,
