@@ -4,7 +4,7 @@
 #![cfg(all(feature = "check", target_os = "linux"))]
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 
 use preempt::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
@@ -142,7 +142,7 @@ fn memory_of_executions_that_cannot_end_is_released() {
     });
     assert!(checks < 4096, "{checks} KiB for checks");
     // Blocks passed to outside code are kept, and so are the blocks that they refer to.
-    let seen = Real::new(Vec::new());
+    let seen = StdMutex::new(Vec::new());
     let run = || {
         random(1500).run(|| {
             let text = Box::new((String::from("a text of this execution"), Box::new([7_u64; 40])));
@@ -164,7 +164,7 @@ fn memory_of_executions_that_cannot_end_is_released() {
     });
     assert!(after < 4096, "{after} KiB with blocks passed to outside code");
     // Large blocks that outside code owns are freed once, by their owner.
-    let large = Real::new(Vec::new());
+    let large = StdMutex::new(Vec::new());
     for _ in 0..3 {
         random(60).run(|| {
             large.lock().unwrap().push(vec![5_u8; 300 << 10]);

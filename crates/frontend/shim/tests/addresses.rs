@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::sync::atomic::AtomicUsize as Plain;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -58,7 +58,7 @@ fn elements_of_a_vec_are_identified() {
 #[test]
 fn memory_that_outlives_executions_changes_nothing() {
     for (n, executions) in LASTZERO {
-        let seen = Real::new(Vec::new());
+        let seen = StdMutex::new(Vec::new());
         let collects = Check::new().unbounded().run(|| {
             let others = seen.lock().unwrap().len();
             seen.lock().unwrap().push(format!("begins, after {others} others"));
@@ -70,7 +70,7 @@ fn memory_that_outlives_executions_changes_nothing() {
         assert!(seen.len() >= 2 * executions as usize);
         assert!(seen.iter().all(|text| text == "ends" || text.starts_with("begins, after ")));
 
-        let (first, outer) = (Plain::new(0), Real::new(Vec::<AtomicI64>::new()));
+        let (first, outer) = (Plain::new(0), StdMutex::new(Vec::<AtomicI64>::new()));
         let grows = Check::new().unbounded().run(|| {
             if first.fetch_add(1, Relaxed) == 0 {
                 // As large as the array of the test, allocated by the same thread.
@@ -190,7 +190,7 @@ fn reuse_of_a_freed_address_is_explored() {
 
 #[test]
 fn addresses_are_the_same_in_every_execution() {
-    let seen = Real::new(BTreeSet::new());
+    let seen = StdMutex::new(BTreeSet::new());
     let outcome = Check::new().unbounded().run(|| {
         let n = Arc::new(AtomicUsize::new(0));
         let handles: Vec<_> = (0..2)
@@ -278,7 +278,7 @@ fn leaked_nodes_change_nothing() {
 /// Collections that are created in one execution, grow in others, and are dropped after the check.
 #[test]
 fn collections_outside_the_check_keep_their_elements() {
-    let all: Real<HashMap<usize, Vec<String>>> = Real::default();
+    let all: StdMutex<HashMap<usize, Vec<String>>> = StdMutex::default();
     let outcome = Check::new().unbounded().run(|| {
         let n = Arc::new(AtomicUsize::new(0));
         let handles: Vec<_> = (0..3)

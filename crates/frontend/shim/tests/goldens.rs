@@ -167,20 +167,20 @@ fn race() {
         value: UnsafeCell<u32>,
         full: AtomicBool,
     }
-    // SAFETY: claimed, and wrong: that is what the check shows.
+    // SAFETY: a false claim, which the check refutes.
     unsafe impl Sync for Slot {}
     golden("race", &patient(), || {
         let slot = Arc::new(Slot { value: UnsafeCell::new(0), full: AtomicBool::new(false) });
         let t = thread::spawn({
             let slot = slot.clone();
             move || {
-                // SAFETY: nobody reads before the slot is full; or so it seems.
+                // SAFETY: no thread seems to read before the slot is full; the check disagrees.
                 slot.value.with_mut(|value| unsafe { *value = 42 });
                 slot.full.store(true, Relaxed);
             }
         });
         if slot.full.load(Relaxed) {
-            // SAFETY: the slot is full; or so it seems.
+            // SAFETY: the slot seems to be full; the check disagrees.
             assert_eq!(slot.value.with(|value| unsafe { *value }), 42);
         }
         t.join().unwrap();

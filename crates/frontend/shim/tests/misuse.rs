@@ -16,9 +16,10 @@ use preempt::{Check, FailureKind, Outcome, Reduction, check, thread};
 #[track_caller]
 fn text(body: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(body)).expect_err("the check fails");
-    payload
-        .downcast::<String>()
-        .map_or_else(|payload| (*payload.downcast::<&str>().expect("a text")).into(), |text| *text)
+    payload.downcast::<String>().map_or_else(
+        |payload| (*payload.downcast::<&str>().expect("a message")).into(),
+        |text| *text,
+    )
 }
 
 #[track_caller]

@@ -1,9 +1,9 @@
-//! Random programs: every reduction explores what brute force counts, and sees the same results and
-//! failures.
+//! Random programs: every reduction explores as many traces as brute force counts, with the same
+//! results and failures.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::time::Duration;
 
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -57,7 +57,7 @@ enum Start {
 enum Place {
     /// In the `Arc`.
     Inside,
-    /// In a vector: they are told apart by their first uses.
+    /// In a vector: without the allocator, they are identified by the order of their first uses.
     Elsewhere,
 }
 
@@ -110,7 +110,7 @@ impl Shared {
 }
 
 impl Op {
-    /// What the thread sees.
+    /// Executes the operation. Returns the value that the thread observes.
     fn run(self, shared: &Shared, main: &thread::Thread, id: usize) -> usize {
         match self {
             Op::Load(a) => shared.atomic(a).load(SeqCst),
@@ -168,7 +168,7 @@ impl Op {
                 thread::yield_now();
                 0
             }
-            // The second one gives up later than anybody watches.
+            // The loop on the second atomic gives up later than the spin detection waits.
             Op::Spin(a) => (0..if a == 0 { 6 } else { 130 })
                 .find(|_| {
                     thread::yield_now();
@@ -179,7 +179,7 @@ impl Op {
     }
 }
 
-/// What the threads from this one on see, in their order.
+/// Runs the threads from `id` on. Returns the values that they observe, in order of the threads.
 fn run(
     program: &'static Program,
     at: usize,
@@ -209,11 +209,11 @@ fn run(
     [seen].into_iter().chain(others).collect()
 }
 
-/// What all executions have seen.
+/// The observations of all executions.
 type Results = BTreeSet<Vec<Vec<usize>>>;
 
 fn explore(check: &Check, program: &'static Program) -> (Outcome, Results) {
-    let results = Real::new(Results::new());
+    let results = StdMutex::new(Results::new());
     let outcome = check.clone().keep_going().run(|| {
         let mut shared = Shared::default();
         if let Place::Elsewhere = program.place {
@@ -229,8 +229,8 @@ fn kinds(outcome: &Outcome) -> BTreeSet<FailureKind> {
     outcome.findings.iter().map(|finding| finding.failure.kind).collect()
 }
 
-/// Whether there is a schedule after which all that can move spin: some reductions refuse such
-/// programs.
+/// Whether some schedule leads to a state in which every enabled thread spins: some reductions
+/// refuse such programs.
 fn spins(program: &'static Program) -> bool {
     let search = || explore(&Check::new().reduce(Reduction::Source), program);
     match catch_unwind(AssertUnwindSafe(search)) {
@@ -260,8 +260,8 @@ fn reductions_lose_nothing() {
             let what = format!("{what} on {seed}: {program:?}");
             assert!(outcome.complete, "{what}: {}", outcome.guarantee());
             if spins && outcome.strategy.is_reduced() {
-                // A reduction may let a thread go on that is held back: what it shows then is
-                // possible too.
+                // A reduction may run a thread that the fair scheduler holds back: the results are
+                // then possible too.
                 assert!(
                     seen.is_superset(&results) && kinds(&outcome).is_superset(&kinds(&brute)),
                     "{what}"

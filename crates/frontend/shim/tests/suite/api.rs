@@ -1,9 +1,9 @@
-//! The rest of std's interface, inside a check and outside: what is written for std compiles and
-//! means the same.
+//! The rest of std's interface, inside a check and outside: code written for std compiles and means
+//! the same.
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 
 use preempt::cell::{Cell, RefCell, UnsafeCell};
 use preempt::sync::atomic::{
@@ -30,7 +30,7 @@ fn inside(body: impl Fn() + Sync) -> Outcome {
 /// All results under all schedules.
 #[track_caller]
 fn results<T: Ord + Send>(body: impl Fn() -> T + Sync) -> BTreeSet<T> {
-    let seen = Real::new(BTreeSet::new());
+    let seen = StdMutex::new(BTreeSet::new());
     inside(|| {
         let result = body();
         seen.lock().unwrap().insert(result);
@@ -39,7 +39,7 @@ fn results<T: Ord + Send>(body: impl Fn() -> T + Sync) -> BTreeSet<T> {
 }
 
 #[test]
-fn an_arc_is_made_of_what_std_makes_one_of() {
+fn an_arc_has_the_conversions_of_std() {
     both(|| {
         assert_eq!(*Arc::<[i32]>::from(vec![1, 2]), [1, 2]);
         assert_eq!(*Arc::<[i32]>::from([1, 2]), [1, 2]);
@@ -57,7 +57,7 @@ fn an_arc_is_made_of_what_std_makes_one_of() {
         assert!(Arc::<[i32; 3]>::try_from(Arc::<[i32]>::from(vec![1, 2])).is_err());
         assert!(Arc::<str>::default().is_empty() && Arc::<[i32]>::default().is_empty());
         assert_eq!(*Arc::<i32>::from(Box::new(1)), 1);
-        // A trait object: by a box or by std's `Arc`, in the same words as with std.
+        // A trait object: from a box or from std's `Arc`, with the same syntax as in std.
         let words: Arc<dyn std::fmt::Display> =
             Arc::from(Box::new(1) as Box<dyn std::fmt::Display>);
         assert_eq!(words.to_string(), "1");
@@ -68,7 +68,7 @@ fn an_arc_is_made_of_what_std_makes_one_of() {
 }
 
 #[test]
-fn an_arc_does_what_its_value_does() {
+fn an_arc_implements_the_traits_of_its_value() {
     fn is_error<E: std::error::Error>(error: &E) -> String {
         error.to_string()
     }
@@ -85,7 +85,7 @@ fn an_arc_does_what_its_value_does() {
         *Arc::make_mut(&mut shared) += 1;
         assert_eq!((*shared, *other, Arc::unwrap_or_clone(other)), (7, 6, 6));
         let raw = Arc::into_raw(shared);
-        // SAFETY: what `into_raw` gave, with one reference more and one less.
+        // SAFETY: a pointer from `into_raw`; the increment and the decrement are balanced.
         let back = unsafe {
             Arc::increment_strong_count(raw);
             Arc::decrement_strong_count(raw);
@@ -119,7 +119,7 @@ fn a_value_may_refer_to_itself() {
             (1, 1, 1)
         );
     });
-    // Who upgrades sees what made the value.
+    // The thread that upgrades is ordered after the construction of the value.
     let shared = || {
         let slot = Arc::new(Mutex::new(Weak::new()));
         let made = Arc::new_cyclic(|me: &Weak<Checked>| {
@@ -143,7 +143,7 @@ fn a_value_may_refer_to_itself() {
 }
 
 struct Checked(UnsafeCell<u32>);
-// SAFETY: what is done to it is checked.
+// SAFETY: the check reports unordered accesses.
 unsafe impl Sync for Checked {}
 // SAFETY: as above.
 unsafe impl Send for Checked {}
@@ -160,7 +160,7 @@ fn a_writer_becomes_a_reader_without_a_gap() {
         *writing += 1;
         let mine = *writing;
         let reading = RwLockWriteGuard::downgrade(writing);
-        assert_eq!(*reading, mine, "nobody writes in between");
+        assert_eq!(*reading, mine, "no thread writes in between");
         drop(reading);
         t.join().unwrap();
         assert_eq!(*lock.read().unwrap(), 11);
@@ -168,7 +168,7 @@ fn a_writer_becomes_a_reader_without_a_gap() {
     };
     body();
     assert_eq!(results(body), BTreeSet::from([1, 11]));
-    // Readers come in as soon as it reads; and what was written before is ordered before they read.
+    // Readers enter as soon as the guard is downgraded, and earlier writes are ordered before them.
     let seen = results(|| {
         let shared =
             Arc::new((RwLock::new(()), Checked(UnsafeCell::new(0)), AtomicBool::new(false)));
@@ -192,7 +192,7 @@ fn a_writer_becomes_a_reader_without_a_gap() {
 }
 
 #[test]
-fn once_and_its_like_can_be_waited_for() {
+fn once_and_once_lock_can_be_waited_for() {
     both(|| {
         let shared = Arc::new((OnceLock::new(), Once::new()));
         let t = thread::spawn({
@@ -234,7 +234,7 @@ fn locks_show_their_values() {
 }
 
 #[test]
-fn what_unwinds_with_std_unwinds_here() {
+fn types_are_unwind_safe_as_in_std() {
     fn safe<T: UnwindSafe + RefUnwindSafe>() {}
     safe::<Mutex<Cell<u32>>>();
     safe::<RwLock<Cell<u32>>>();
@@ -267,7 +267,7 @@ fn atomics_update() {
 }
 
 #[test]
-fn cells_are_std_s() {
+fn cell_behaves_as_in_std() {
     both(|| {
         let cell = Cell::new(1);
         cell.update(|value| value + 1);
@@ -282,17 +282,17 @@ fn cells_are_std_s() {
 }
 
 #[test]
-fn pointers_into_cells_say_when_they_are_used() {
+fn accesses_through_cell_pointers_are_checked_at_each_use() {
     both(|| {
         let mut cell = UnsafeCell::from(1);
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has access.
         unsafe { *cell.get_mut().deref() += 1 };
         assert_eq!(cell.get().with(|value| unsafe { *value }), 2);
         *cell.exclusive() += 1;
         assert_eq!(unsafe { *cell.get().deref() }, 3);
     });
-    // The flag orders what comes before it with the write, not what comes after it. To drop the
-    // pointer is no access: guards that unlock in their destructor drop their fields afterwards.
+    // The flag orders accesses before it with the write, not accesses after it. Dropping the
+    // pointer is not an access: guards that unlock in their destructor drop their fields later.
     type After = fn(preempt::cell::ConstPtr<u32>);
     let test = |after: After| {
         Check::new().run(move || {
@@ -323,7 +323,7 @@ fn pointers_into_cells_say_when_they_are_used() {
 }
 
 #[test]
-fn values_of_threads_are_taken_and_replaced() {
+fn thread_locals_are_taken_and_replaced() {
     preempt::thread_local! {
         static COUNT: std::cell::Cell<u32> = const { std::cell::Cell::new(1) };
         static NAMES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
@@ -368,7 +368,7 @@ fn objects_in_a_shared_slice_have_names() {
             .collect();
         handles.into_iter().for_each(|handle| handle.join().unwrap());
     });
-    assert_eq!(outcome.executions(), Some(1), "no order of first uses");
+    assert_eq!(outcome.executions(), Some(1), "the order of first uses does not matter");
 }
 
 #[test]
@@ -378,14 +378,14 @@ fn the_number_of_processors_is_the_same_everywhere() {
 }
 
 #[test]
-fn what_is_chosen_is_explored() {
+fn all_values_of_choose_are_explored() {
     let seen = results(|| (preempt::choose(3), preempt::choose(2)));
     assert_eq!(seen.len(), 6);
     assert_eq!(preempt::choose(3), 0);
     for check in
         [Check::new(), Check::new().unbounded(), Check::new().reduce(preempt::Reduction::Source)]
     {
-        // A choice touches nothing: it multiplies the executions, and makes no orders.
+        // A choice accesses no object: it multiplies the executions but adds no interleavings.
         let outcome = check.run(|| {
             let t = thread::spawn(|| preempt::choose(2));
             preempt::choose(3);
@@ -422,7 +422,7 @@ fn a_pointer_has_one_name_in_all_threads() {
             move || p.store(Box::into_raw(Box::new(1)), SeqCst)
         });
         t.join().unwrap();
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has access.
         drop(unsafe { Box::from_raw(p.load(SeqCst)) });
         panic!("to see the report");
     });
@@ -431,7 +431,7 @@ fn a_pointer_has_one_name_in_all_threads() {
 }
 
 preempt::test! {
-    /// The macro makes tests.
+    /// The macro expands to a test.
     fn a_test_of_the_macro() {
         let n = Arc::new(AtomicUsize::new(0));
         let t = thread::spawn({ let n = n.clone(); move || n.fetch_add(1, SeqCst) });

@@ -1,4 +1,4 @@
-//! Exact numbers of executions: every happens-before class once, joins included.
+//! Exact numbers of executions: each happens-before class once, joins included.
 
 #[path = "../../examples/chase_lev.rs"]
 #[allow(dead_code)]
@@ -8,7 +8,7 @@ mod chase_lev;
 mod treiber;
 
 use std::collections::BTreeSet;
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 
 use chase_lev::Read;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -88,14 +88,14 @@ fn additions_to_one_atomic() {
 }
 
 #[test]
-fn increments_behind_a_mutex() {
+fn increments_under_a_mutex() {
     explores(252, || locked(2, 5));
     explores(90, || locked(3, 2));
     explores(1680, || locked(3, 3));
 }
 
 #[test]
-fn what_is_independent_is_one_trace() {
+fn independent_operations_are_one_trace() {
     for (count, times) in [(2, 3), (3, 3), (4, 3), (6, 2)] {
         explores(1, || independent(count, times));
         explores(1, || readers(count, times));
@@ -114,7 +114,7 @@ fn spawns_inside_spawned_threads_cost_nothing() {
     });
 }
 
-/// The reductions explore what brute force counts.
+/// The reductions explore as many traces as brute force counts.
 #[track_caller]
 fn agrees(traces: u64, body: impl Fn() + Sync + Copy) {
     let all = brute(body);
@@ -126,8 +126,7 @@ fn agrees(traces: u64, body: impl Fn() + Sync + Copy) {
     }
     let icb = Check::new().order(Order::Icb { cache: preempt::Cache::Hb }).bound(64).run(body);
     assert_eq!((icb.traces(), icb.complete), (Some(traces), true));
-    // Within each bound the reduction by context bounds explores the traces that the cache counts,
-    // each once.
+    // Within each bound, cb-por explores the traces that the cache counts, each once.
     for bound in &icb.bounds {
         let outcome = Check::new().reduce(Reduction::CbPor).bound(bound.bound).run(body);
         assert_eq!(
@@ -146,7 +145,7 @@ fn small_programs_agree_with_brute_force() {
     agrees(6, || locked(2, 2));
 }
 
-/// Both loads of a push that is tried twice count.
+/// A push that is retried loads the head twice, and both loads count.
 #[test]
 fn a_treiber_stack_agrees_with_brute_force() {
     agrees(22, treiber::test);
@@ -160,7 +159,7 @@ fn a_chase_lev_deque_agrees_with_brute_force() {
 #[test]
 fn without_preemptions_all_orders_are_explored() {
     for (count, factorial) in [(2, 2), (3, 6), (4, 24)] {
-        let seen = Real::new(BTreeSet::new());
+        let seen = StdMutex::new(BTreeSet::new());
         let outcome = Check::new().bound(0).run(|| {
             let log = Arc::new(Mutex::new(Vec::new()));
             let entries = log.clone();
@@ -238,7 +237,7 @@ fn the_two_preemption_error_of_chase_lev_is_found_with_two() {
 }
 
 #[test]
-fn several_workers_see_what_one_sees() {
+fn several_workers_give_the_same_results_as_one() {
     let test = || adds(3, 2);
     // 6! / 2!³ = 90 in all, of which 60 have at most two preemptions.
     for (check, executions) in [(Check::new().bound(2), 60), (Check::new(), 90)] {
@@ -276,8 +275,8 @@ fn an_exchange_that_fails_is_a_read() {
     explores(rotations(6), || rotate(6));
 }
 
-/// The value is written through the only reference, or another atomic is made in its place: then
-/// the outcome of an exchange does not follow from the steps before, and it counts as a write.
+/// The value is written through the only reference, or a new atomic is created at the same address:
+/// then earlier steps do not determine the result of an exchange, and it counts as a write.
 #[test]
 fn an_exchange_of_a_value_that_no_step_wrote_is_a_write() {
     let exchange = |x: &Arc<AtomicUsize>| {
@@ -291,7 +290,7 @@ fn an_exchange_of_a_value_that_no_step_wrote_is_a_write() {
         let x = Arc::new(x);
         let exchanges = [exchange(&x), exchange(&x)];
         let done = exchanges.map(|exchange| exchange.join().unwrap());
-        assert_eq!(done.iter().filter(|&&ok| ok).count(), 1, "one of them finds the 5");
+        assert_eq!(done.iter().filter(|&&ok| ok).count(), 1, "one thread finds the 5");
     };
     agrees(2, body);
     let body = || {
@@ -307,8 +306,8 @@ fn an_exchange_of_a_value_that_no_step_wrote_is_a_write() {
     explores(all.traces().unwrap(), body);
 }
 
-/// Three threads succeed in 6 orders. If two do, in 6 orders, the third one fails while one of them
-/// holds the mutex. If one does, the others fail meanwhile, in no order.
+/// All three threads succeed in 6 orders. If two succeed, in 6 orders, the third fails while one of
+/// them holds the mutex. If one succeeds, the others fail while it holds the mutex, unordered.
 #[test]
 fn an_attempt_to_lock_that_fails_is_a_read() {
     agrees(6 + 6 * 2 + 3, || {
@@ -321,7 +320,7 @@ fn an_attempt_to_lock_that_fails_is_a_read() {
     });
 }
 
-/// An attempt to write that fails because of a reader depends on the end of the reading.
+/// A `try_write` that fails because of a reader depends on the reader's unlock.
 #[test]
 fn an_attempt_to_write_depends_on_readers() {
     let body = || {
@@ -332,17 +331,17 @@ fn an_attempt_to_write_depends_on_readers() {
         reads.join().unwrap();
         writes.join().unwrap()
     };
-    // Before, during and after the reading.
+    // Before, during and after the reader's critical section.
     agrees(3, move || {
         body();
     });
 }
 
-/// A test that leaves memory behind changes the addresses of later executions, and so the values of
-/// pointers.
+/// Memory that outlives an execution must not change the addresses, and so the pointer values, of
+/// later executions.
 #[test]
 fn memory_that_outlives_executions_does_not_change_the_traces() {
-    static KEPT: Real<Vec<Vec<usize>>> = Real::new(Vec::new());
+    static KEPT: StdMutex<Vec<Vec<usize>>> = StdMutex::new(Vec::new());
     let body = || {
         KEPT.lock().unwrap().push(vec![1]);
         treiber::test();

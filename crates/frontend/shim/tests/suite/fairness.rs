@@ -1,7 +1,7 @@
-//! Threads that yield let others run first, whatever they write.
+//! Fair scheduling: a thread that yields lets other threads run first, whatever it writes.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,8 +10,7 @@ use preempt::sync::{Arc, Condvar, Mutex, mpsc};
 use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, hint, thread};
 use preempt_explore::pcg::Pcg;
 
-/// What several searches of the same closure have in common to be compared: all that follow threads
-/// which only spin.
+/// All searches that support programs whose threads only spin.
 fn searches() -> Vec<(&'static str, Check)> {
     vec![
         ("default", Check::new()),
@@ -43,7 +42,7 @@ fn assumes_fairness(outcome: &Outcome) -> bool {
 }
 
 #[test]
-fn a_flag_taken_and_given_back_in_a_loop_that_yields() {
+fn a_flag_acquired_and_released_in_a_loop_that_yields() {
     passes_everywhere(|| {
         let (lock, ready) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let t = thread::spawn({
@@ -64,7 +63,7 @@ fn a_flag_taken_and_given_back_in_a_loop_that_yields() {
 }
 
 #[test]
-fn a_value_behind_a_mutex_is_polled() {
+fn a_value_under_a_mutex_is_polled() {
     passes_everywhere(|| {
         let ready = Arc::new(Mutex::new(false));
         let t = thread::spawn({
@@ -78,30 +77,30 @@ fn a_value_behind_a_mutex_is_polled() {
     });
 }
 
-/// The loop counts its tries in an atomic, so that no round is like the one before.
-fn counts_tries() {
-    let (tries, ready) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+/// The loop counts its attempts in an atomic, so that no two iterations have the same state.
+fn counts_attempts() {
+    let (attempts, ready) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let t = thread::spawn({
         let ready = ready.clone();
         move || ready.store(true, SeqCst)
     });
     while !ready.load(SeqCst) {
-        tries.fetch_add(1, SeqCst);
+        attempts.fetch_add(1, SeqCst);
         thread::yield_now();
     }
     t.join().unwrap();
 }
 
 #[test]
-fn a_loop_that_counts_its_tries() {
-    passes_everywhere(counts_tries);
-    let outcome = Check::new().unbounded().run(counts_tries);
+fn a_loop_that_counts_its_attempts() {
+    passes_everywhere(counts_attempts);
+    let outcome = Check::new().unbounded().run(counts_attempts);
     assert!(outcome.complete && assumes_fairness(&outcome), "{}", outcome.guarantee());
     assert!(outcome.guarantee().contains("fairness.rs:"), "{}", outcome.guarantee());
 }
 
 #[test]
-fn a_reader_that_adds_and_takes_back() {
+fn a_reader_that_adds_and_subtracts() {
     passes_everywhere(|| {
         let lock = Arc::new(AtomicUsize::new(1));
         let t = thread::spawn({
@@ -138,11 +137,11 @@ fn a_future_that_wakes_itself_yields() {
     assert!(outcome.complete && assumes_fairness(&outcome), "{}", outcome.guarantee());
 }
 
-/// Two changes let the loop go on, each by itself: no reduction may take one more round for each of
-/// its executions.
+/// Each of two writes lets the loop continue: a reduction must not add one more iteration to the
+/// loop for each execution that it explores.
 #[test]
-fn loops_that_look_at_two_things() {
-    fn test(look: fn(&AtomicUsize) -> usize) -> impl Fn() + Sync {
+fn loops_that_read_two_variables() {
+    fn test(poll: fn(&AtomicUsize) -> usize) -> impl Fn() + Sync {
         move || {
             let (n, flag) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
             let counts = thread::spawn({
@@ -153,7 +152,7 @@ fn loops_that_look_at_two_things() {
                 let (n, flag) = (n.clone(), flag.clone());
                 move || {
                     while !flag.load(SeqCst) {
-                        look(&n);
+                        poll(&n);
                         thread::yield_now();
                     }
                 }
@@ -168,10 +167,10 @@ fn loops_that_look_at_two_things() {
     passes_everywhere(test(|n| n.fetch_add(1, SeqCst)));
 }
 
-/// A loop whose rounds change nothing loses nothing if it waits: no fairness of the scheduler is
-/// relied on.
+/// A loop whose iterations write nothing can be held back without losing results, so the search
+/// does not rely on a fair scheduler.
 #[test]
-fn a_loop_that_only_looks_needs_no_fairness() {
+fn a_loop_that_only_reads_needs_no_fairness() {
     let outcome = Check::new().unbounded().run(|| {
         let ready = Arc::new(AtomicBool::new(false));
         let t = thread::spawn({
@@ -186,7 +185,7 @@ fn a_loop_that_only_looks_needs_no_fairness() {
     assert!(outcome.complete && !assumes_fairness(&outcome), "{}", outcome.guarantee());
 }
 
-/// A lock that is one flag: who waits for it changes nothing.
+/// A lock that consists of one flag: a waiting thread writes nothing.
 #[test]
 fn a_spin_lock_needs_no_fairness() {
     let test = |threads: usize| {
@@ -220,9 +219,9 @@ fn a_spin_lock_needs_no_fairness() {
     }
 }
 
-/// What threads see, in all executions that a search makes.
+/// The observations of the threads in all executions of a search.
 fn seen(check: &Check, test: impl Fn() -> Vec<usize> + Sync) -> (BTreeSet<Vec<usize>>, Outcome) {
-    let all = Real::new(BTreeSet::new());
+    let all = StdMutex::new(BTreeSet::new());
     let outcome = check.run(|| {
         let seen = test();
         all.lock().unwrap().insert(seen);
@@ -231,7 +230,7 @@ fn seen(check: &Check, test: impl Fn() -> Vec<usize> + Sync) -> (BTreeSet<Vec<us
     (all.into_inner().unwrap(), outcome)
 }
 
-/// Two loads of `x` while another thread does `writes` to it.
+/// Two loads of `x` while another thread executes `writes` on it.
 fn two_loads(writes: fn(&AtomicUsize)) -> impl Fn() -> Vec<usize> + Sync {
     move || {
         let x = Arc::new(AtomicUsize::new(0));
@@ -246,7 +245,7 @@ fn two_loads(writes: fn(&AtomicUsize)) -> impl Fn() -> Vec<usize> + Sync {
 }
 
 #[test]
-fn a_yield_outside_of_a_loop_leaves_nothing_out() {
+fn a_yield_outside_a_loop_loses_no_results() {
     let yields = two_loads(|x| {
         x.store(1, SeqCst);
         thread::yield_now();
@@ -265,9 +264,9 @@ fn a_yield_outside_of_a_loop_leaves_nothing_out() {
     }
 }
 
-/// A loop that ends by itself is no wait: the search finds out, and leaves nothing out.
+/// A loop that ends by itself is not a wait: the search detects that and loses no results.
 #[test]
-fn a_bounded_loop_that_yields_and_writes_leaves_nothing_out() {
+fn a_bounded_loop_that_yields_and_writes_loses_no_results() {
     let yields = two_loads(|x| {
         for value in 1..6 {
             x.store(value, SeqCst);
@@ -281,21 +280,21 @@ fn a_bounded_loop_that_yields_and_writes_leaves_nothing_out() {
     }
 }
 
-/// An operation of a random program. Loops end when others have set a flag, and write in every
-/// round.
+/// An operation of a random program. A loop ends when another thread has set a flag, and writes in
+/// every iteration.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Load(usize),
     Set(usize),
     Count,
     Read,
-    /// Waits for a flag and counts its tries.
+    /// Waits for a flag and counts its attempts.
     Poll(usize),
-    /// Waits for a flag, behind another one that it takes and gives back.
+    /// Waits for a flag that it reads only while it holds another flag as a lock.
     PollBehind(usize),
-    /// Waits for a flag by a compare-and-exchange, and yields only every second time.
+    /// Waits for a flag by compare-and-exchange, and yields only in every second iteration.
     PollSometimes(usize),
-    /// Writes a few times, and yields in between.
+    /// Writes a few times and yields in between.
     Bounded,
     Yield,
 }
@@ -322,7 +321,7 @@ impl Op {
         }
     }
 
-    /// What the thread sees.
+    /// Executes the operation. Returns the value that the thread observes.
     fn run(self, shared: &Shared) -> usize {
         let Shared { flags, taken, count } = shared;
         match self {
@@ -331,13 +330,13 @@ impl Op {
             Op::Count => count.fetch_add(1, SeqCst),
             Op::Read => count.load(SeqCst),
             Op::Poll(flag) => {
-                let mut tries = 0;
+                let mut attempts = 0;
                 while flags[flag].load(SeqCst) == 0 {
                     count.fetch_add(1, SeqCst);
-                    tries += 1;
+                    attempts += 1;
                     thread::yield_now();
                 }
-                tries
+                attempts
             }
             Op::PollBehind(flag) => loop {
                 if !taken.swap(true, SeqCst) {
@@ -350,10 +349,10 @@ impl Op {
                 hint::spin_loop();
             },
             Op::PollSometimes(flag) => {
-                let mut tries = 0;
+                let mut attempts = 0;
                 while flags[flag].compare_exchange(1, 2, SeqCst, SeqCst) == Err(0) {
-                    tries += 1;
-                    if tries % 2 == 0 {
+                    attempts += 1;
+                    if attempts % 2 == 0 {
                         count.fetch_add(1, SeqCst);
                         thread::yield_now();
                     }
@@ -375,8 +374,8 @@ impl Op {
     }
 }
 
-/// Reductions and caches see exactly what brute force sees with the same rule for threads that
-/// yield.
+/// Reductions and caches produce exactly the results of brute force under the same rule for threads
+/// that yield.
 #[test]
 fn searches_agree_about_loops_that_yield_and_write() {
     let (mut compared, mut relied) = (0, 0);
@@ -385,7 +384,7 @@ fn searches_agree_about_loops_that_yield_and_write() {
         let mut ops = |may_wait, most| -> Vec<Op> {
             (0..1 + random.below(most)).map(|_| Op::random(&mut random, may_wait)).collect()
         };
-        // Main waits for nothing, and at last sets all flags.
+        // Main never waits, and finally sets all flags.
         let main = [ops(false, 2), vec![Op::Set(0), Op::Set(1)]].concat();
         let others: Vec<_> =
             (0..1 + seed % 2).map(|_| ops(true, if seed % 2 == 0 { 3 } else { 1 })).collect();
@@ -437,7 +436,7 @@ fn kind(outcome: &Outcome) -> Option<FailureKind> {
 }
 
 #[test]
-fn many_loads_in_a_row_are_no_livelock() {
+fn many_consecutive_loads_are_not_a_livelock() {
     for loads in [205, 10_000] {
         let test = move || {
             let x = AtomicUsize::new(0);
@@ -448,9 +447,9 @@ fn many_loads_in_a_row_are_no_livelock() {
     }
 }
 
-/// Loops that give up count their rounds somewhere.
+/// Loops that give up keep a counter somewhere: on the stack, on the heap, behind a reference.
 #[test]
-fn loops_that_count_are_no_livelocks() {
+fn loops_that_count_are_not_livelocks() {
     fn waits(mut gives_up: impl FnMut() -> bool) {
         let flag = AtomicBool::new(false);
         while !flag.load(SeqCst) && !gives_up() {
@@ -507,8 +506,8 @@ preempt::lazy_static! {
     static ref ROUNDS: Mutex<usize> = Mutex::new(0);
 }
 
-/// Each of two threads takes back what it offered when it sees that the other one offers too. In
-/// lockstep they do so forever: a state that repeats itself, in which both get their turns.
+/// Each of two threads withdraws its offer when it sees that the other thread offers too. In
+/// lockstep they do so forever: a cycle of states that is fair to both threads.
 #[test]
 fn two_threads_that_back_off_together_are_a_livelock() {
     fn offer(own: &AtomicBool, other: &AtomicBool) {
@@ -552,7 +551,7 @@ fn two_threads_that_back_off_together_are_a_livelock() {
     }
 }
 
-/// Spurious wake-ups never have to come, so a wait that only they end is a deadlock.
+/// Spurious wakeups are never guaranteed, so a wait that only they can end is a deadlock.
 #[test]
 fn a_wait_that_only_spurious_wakeups_end_is_a_deadlock() {
     let channel = || {
@@ -587,7 +586,7 @@ fn a_wait_that_only_spurious_wakeups_end_is_a_deadlock() {
             assert_eq!(kind(&check.spurious_wakeups().run(test)), expected(FailureKind::Deadlock));
         }
     }
-    // A wait with a timeout ends again and again.
+    // A wait with a timeout ends again and again, so the loop is a livelock.
     let times_out = || {
         let (sender, receiver) = mpsc::channel::<usize>();
         while receiver.recv_timeout(Duration::from_secs(1)).is_err() {}
@@ -596,9 +595,9 @@ fn a_wait_that_only_spurious_wakeups_end_is_a_deadlock() {
     assert_eq!(kind(&Check::new().max_steps(500).run(times_out)), expected(FailureKind::Livelock));
 }
 
-/// An error after a spurious wake-up is found, though the wait has no other end.
+/// An error after spurious wakeups is found, although nothing else ends the waits.
 #[test]
-fn a_loop_of_waits_that_ends_by_itself_is_no_deadlock() {
+fn a_bounded_loop_of_waits_is_not_a_deadlock() {
     let outcome = Check::new().spurious_wakeups().run(|| {
         let shared = (Mutex::new(()), Condvar::new());
         let mut guard = shared.0.lock().unwrap();
@@ -610,13 +609,13 @@ fn a_loop_of_waits_that_ends_by_itself_is_no_deadlock() {
     assert_eq!(kind(&outcome), Some(FailureKind::Panic), "{:?}", outcome.findings);
 }
 
-/// Nothing is proved to repeat itself where the heap is not seen.
+/// Without the allocator the heap is not observed, and no cycle of states can be proved.
 fn expected(kind: FailureKind) -> Option<FailureKind> {
     Some(if cfg!(feature = "allocator") { kind } else { FailureKind::StepLimit })
 }
 
 #[test]
-fn a_wait_for_what_nobody_does_is_a_livelock() {
+fn a_wait_for_a_flag_that_is_never_set_is_a_livelock() {
     fn test(pause: fn()) -> impl Fn() + Sync {
         move || {
             let flag = Arc::new(AtomicBool::new(false));
@@ -652,10 +651,9 @@ fn a_wait_for_what_nobody_does_is_a_livelock() {
     }
 }
 
-/// A loop that changes something in every round, and never the same: it cannot be told from one
-/// that ends.
+/// A loop that reaches a new state in every iteration cannot be distinguished from one that ends.
 #[test]
-fn a_wait_that_counts_for_ever_reaches_the_step_limit() {
+fn a_wait_that_counts_forever_reaches_the_step_limit() {
     let outcome = Check::new().max_steps(500).run(|| {
         let (flag, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
         while !flag.load(SeqCst) {

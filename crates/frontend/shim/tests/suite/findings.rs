@@ -1,4 +1,4 @@
-//! Every kind of finding, with what its report says.
+//! Every kind of finding, and the text of its report.
 
 use std::panic::catch_unwind;
 use std::sync::atomic::AtomicUsize as Uncontrolled;
@@ -8,22 +8,25 @@ use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::SeqCst}
 use preempt::sync::{Arc, Condvar, Mutex, RwLock};
 use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, check, thread};
 
-/// The text with which a check fails.
+/// The message with which the check panics.
 #[track_caller]
 fn text(body: impl Fn() + Sync + std::panic::RefUnwindSafe + std::panic::UnwindSafe) -> String {
-    *catch_unwind(|| check(body)).expect_err("it fails").downcast::<String>().expect("a text")
+    *catch_unwind(|| check(body))
+        .expect_err("the check fails")
+        .downcast::<String>()
+        .expect("a message")
 }
 
 #[track_caller]
 fn finding(outcome: &Outcome, kind: FailureKind, message: &str) {
     let [finding] = &outcome.findings[..] else {
-        panic!("one finding, not {:?}", outcome.findings)
+        panic!("expected one finding, got {:?}", outcome.findings)
     };
     assert_eq!(finding.failure.kind, kind, "{finding:?}");
     assert!(finding.failure.message.contains(message), "{finding:?}");
 }
 
-/// Every way to search that finds all there is.
+/// Every search that finds all errors.
 fn strategies() -> [Check; 7] {
     [
         Check::new(),
@@ -89,7 +92,7 @@ fn abba() {
 }
 
 #[test]
-fn a_deadlock_says_who_waits_for_what() {
+fn a_deadlock_names_the_waiting_threads_and_their_locks() {
     found_by_all(FailureKind::Deadlock, "no thread can move", abba);
     let text = text(abba);
     assert!(text.contains("main waits at line") && text.contains("t1   waits at line"), "{text}");
@@ -107,8 +110,8 @@ fn a_lost_wakeup_is_a_deadlock() {
                 pair.2.notify_one();
             }
         });
-        // The flag is not protected by the mutex: the notification may come between the look and
-        // the wait.
+        // The mutex does not protect the flag: the notification may come between the load and the
+        // wait.
         let mut guard = pair.1.lock().unwrap();
         while !pair.0.load(SeqCst) {
             guard = pair.2.wait(guard).unwrap();
@@ -119,7 +122,7 @@ fn a_lost_wakeup_is_a_deadlock() {
 }
 
 struct Racy(UnsafeCell<usize>);
-// SAFETY: this is what the check is about.
+// SAFETY: the check reports unordered accesses.
 unsafe impl Sync for Racy {}
 // SAFETY: as above.
 unsafe impl Send for Racy {}
@@ -226,7 +229,7 @@ fn readers_of_a_lock_do_not_order_each_other() {
 }
 
 #[test]
-fn a_livelock_goes_on_for_ever() {
+fn threads_that_spin_forever_are_a_livelock() {
     let body = || {
         let flags = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
         let t = thread::spawn({
@@ -264,7 +267,7 @@ fn a_livelock_goes_on_for_ever() {
 }
 
 #[test]
-fn a_bounded_number_of_attempts_is_no_livelock() {
+fn a_bounded_number_of_attempts_is_not_a_livelock() {
     for check in &strategies()[..4] {
         let outcome = check.run(|| {
             let m = Mutex::new(());
@@ -281,14 +284,14 @@ fn a_bounded_number_of_attempts_is_no_livelock() {
 }
 
 #[test]
-fn an_arc_that_is_left_is_a_leak() {
+fn a_forgotten_arc_is_a_leak() {
     found_by_all(FailureKind::Leak, "the `Arc` made at", || std::mem::forget(Arc::new(1)));
 }
 
 #[test]
-fn a_panic_that_nobody_joins_is_a_finding() {
+fn a_panic_of_a_thread_that_is_not_joined_is_a_finding() {
     found_by_all(FailureKind::Panic, "t1 panicked at", || drop(thread::spawn(|| panic!("alone"))));
-    // Main would wait forever: what counts is why.
+    // Main would wait forever; the panic is reported, because it is the cause.
     found_by_all(FailureKind::Panic, "before it could notify", || {
         let pair = Arc::new((Mutex::new(false), Condvar::new()));
         let t = thread::spawn({
@@ -311,7 +314,7 @@ fn a_panic_that_nobody_joins_is_a_finding() {
 }
 
 #[test]
-fn a_panic_of_a_thread_fails_the_check_whoever_joins() {
+fn a_panic_of_a_thread_fails_the_check_even_if_it_is_joined() {
     found_by_all(FailureKind::Panic, "t1 panicked at", || {
         drop(thread::spawn(|| panic!("ignored")).join())
     });
@@ -329,12 +332,12 @@ fn a_panic_of_a_thread_fails_the_check_whoever_joins() {
     );
     let own = self::text(|| panic!("of the first thread"));
     assert!(!own.contains("allow_panics"), "{own}");
-    // What a thread catches does not leave it.
+    // A panic that the thread catches is not a finding.
     check(|| thread::spawn(|| assert!(catch_unwind(|| panic!("caught")).is_err())).join().unwrap());
 }
 
 #[test]
-fn panics_may_be_results_of_join() {
+fn allowed_panics_are_results_of_join() {
     let allowed = Check::new().allow_panics();
     allowed.check(|| assert!(thread::spawn(|| panic!("expected")).join().is_err()));
     allowed.check(|| match thread::spawn(|| panic!("expected")).join() {
@@ -350,17 +353,20 @@ fn panics_may_be_results_of_join() {
 }
 
 #[test]
-fn the_echo_of_a_panic_comes_after_it() {
+fn a_panic_is_reported_before_the_failed_join() {
     let echoes = || {
         Check::new().allow_panics().check(|| thread::spawn(|| panic!("the cause")).join().unwrap())
     };
-    let text = *catch_unwind(echoes).expect_err("it fails").downcast::<String>().expect("a text");
+    let text = *catch_unwind(echoes)
+        .expect_err("the check fails")
+        .downcast::<String>()
+        .expect("a message");
     let (cause, echo) = (text.find("the cause"), text.find("called `Result::unwrap()`"));
     assert!(cause.is_some() && cause < echo, "{text}");
 }
 
 #[test]
-fn a_panic_poisons_what_it_holds_and_gives_it_back() {
+fn a_panic_poisons_and_releases_the_mutexes_that_its_thread_holds() {
     let outcome = Check::new().unbounded().allow_panics().run(|| {
         let m = Arc::new(Mutex::new(0));
         let t = thread::spawn({
@@ -381,7 +387,7 @@ fn a_panic_poisons_what_it_holds_and_gives_it_back() {
 }
 
 #[test]
-fn a_test_that_is_not_deterministic_is_told_so() {
+fn a_test_that_is_not_deterministic_is_reported() {
     let runs = Uncontrolled::new(0);
     let outcome = Check::new().order(Order::Executions).run(|| {
         let n = Arc::new(AtomicUsize::new(0));
@@ -407,7 +413,7 @@ fn a_test_that_is_not_deterministic_is_told_so() {
 }
 
 #[test]
-fn a_failure_that_does_not_come_back_is_nondeterminism() {
+fn a_failure_that_does_not_reproduce_is_nondeterminism() {
     let failed = Uncontrolled::new(0);
     let outcome = Check::new().order(Order::Executions).run(|| {
         let n = Arc::new(AtomicUsize::new(0));
@@ -424,24 +430,24 @@ fn a_failure_that_does_not_come_back_is_nondeterminism() {
 }
 
 #[test]
-fn an_arc_of_another_execution_is_told() {
+fn an_arc_of_another_execution_is_reported() {
     static LEFT: std::sync::Mutex<Option<Arc<AtomicUsize>>> = std::sync::Mutex::new(None);
     Check::new().run(|| *LEFT.lock().unwrap() = Some(Arc::new(AtomicUsize::new(0))));
     let outcome = Check::new().run(|| {
         // The thread is stopped while it holds this lock, which poisons it.
         let left = LEFT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let own = left.as_ref().expect("it was left there").clone();
+        let own = left.as_ref().expect("the first check stored it").clone();
         own.load(SeqCst);
     });
     finding(&outcome, FailureKind::Runtime, "another execution");
 }
 
 #[test]
-fn a_limit_is_no_success() {
+fn a_search_stopped_by_a_limit_does_not_pass() {
     let limited = Check::new().executions(1);
     let body = || drop([(); 2].map(|()| thread::spawn(|| drop(Mutex::new(()).lock()))));
     let panic = catch_unwind(|| limited.check(body)).expect_err("incomplete");
-    let text = panic.downcast::<String>().expect("a text");
+    let text = panic.downcast::<String>().expect("a message");
     assert!(text.contains("INCOMPLETE") && text.contains("execution limit"), "{text}");
     limited.clone().allow_incomplete().check(body);
 }
@@ -456,7 +462,7 @@ fn a_check_inside_a_check_is_refused() {
 fn an_unsound_combination_is_refused() {
     let panic = catch_unwind(|| Check::new().bound(2).reduce(Reduction::Optimal).run(|| ()))
         .expect_err("unsound");
-    let text = panic.downcast::<String>().expect("a text");
+    let text = panic.downcast::<String>().expect("a message");
     assert!(
         text.contains("`Reduction::Optimal` with `bound` misses errors")
             && text.contains("zoo/x.pre"),
@@ -465,7 +471,7 @@ fn an_unsound_combination_is_refused() {
 }
 
 #[test]
-fn all_findings_are_reported_if_wanted() {
+fn all_findings_are_reported_with_keep_going() {
     let outcome = Check::new().keep_going().run(|| {
         let n = Arc::new(AtomicUsize::new(0));
         let t = thread::spawn({
@@ -510,16 +516,16 @@ fn a_test_without_anything_to_explore_says_so() {
     );
     let text = Check::new().allow_uncontrolled().report(unseen);
     assert!(text.contains("ok: no error") && text.contains("there is one schedule only"), "{text}");
-    // Threads that share nothing are no mistake.
+    // Threads that share nothing are not a mistake.
     let apart = Check::new().report(|| thread::spawn(|| ()).join().unwrap());
     assert!(apart.contains("ok: no error"), "{apart}");
     assert!(!Check::new().bound(0).report(lost_update).contains("one schedule only"));
 }
 
 #[test]
-fn the_panic_of_one_thread_poisons_nothing_of_another() {
-    // One thread unwinds and stops before it gives its mutex back; the other gives its own back
-    // meanwhile.
+fn a_panic_does_not_poison_the_mutexes_of_other_threads() {
+    // One thread unwinds and stops before it releases its mutex; meanwhile the other releases its
+    // own.
     let outcome = Check::new().order(Order::Executions).allow_panics().run(|| {
         let shared = Arc::new((Mutex::new(()), Mutex::new(())));
         let t = thread::spawn({

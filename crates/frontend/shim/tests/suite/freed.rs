@@ -1,7 +1,7 @@
-//! Memory that is used after it was freed is a finding with who freed it, and never a crash;
-//! correct programs of the same shape pass.
+//! A use after free is a finding that names the thread that freed the memory, and never a crash.
+//! Correct programs of the same shape pass.
 #![cfg(feature = "allocator")]
-// Tests send what is not `Sync` on purpose.
+// The tests deliberately send values that are not `Sync`.
 #![allow(clippy::arc_with_non_send_sync)]
 
 use preempt::cell::UnsafeCell;
@@ -10,7 +10,7 @@ use preempt::sync::atomic::{AtomicPtr, AtomicUsize, fence};
 use preempt::sync::{Arc, Condvar, Mutex};
 use preempt::{Check, FailureKind, Outcome, thread};
 
-/// A pointer that a test gives to threads.
+/// A pointer that a test shares between threads.
 struct Shared<T>(*mut T);
 
 impl<T> Clone for Shared<T> {
@@ -19,7 +19,7 @@ impl<T> Clone for Shared<T> {
     }
 }
 
-// SAFETY: the tests say who frees it when; that they do so correctly is what is checked.
+// SAFETY: the tests decide which thread frees it; the check reports violations.
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -28,12 +28,12 @@ impl<T> Shared<T> {
     }
 
     fn get(&self) -> &T {
-        // SAFETY: for the check to find out.
+        // SAFETY: the check reports violations.
         unsafe { &*self.0 }
     }
 
     fn free(&self) {
-        // SAFETY: for the check to find out.
+        // SAFETY: the check reports violations.
         drop(unsafe { Box::from_raw(self.0) });
     }
 }
@@ -65,8 +65,8 @@ fn passes(test: impl Fn() + Sync) -> Outcome {
     outcome
 }
 
-/// One thread publishes that it is done and then uses the memory again; the other waits for it and
-/// frees.
+/// One thread announces that it is done and, if `again`, uses the memory once more; the other
+/// thread waits for the announcement and frees the memory.
 fn publishes<T: Send + 'static>(value: fn() -> T, uses: fn(&T), again: bool) -> impl Fn() + Sync {
     move || {
         let (memory, done) =
@@ -90,7 +90,7 @@ fn publishes<T: Send + 'static>(value: fn() -> T, uses: fn(&T), again: bool) -> 
 }
 
 #[test]
-fn objects_that_are_used_after_they_were_published() {
+fn objects_used_after_their_release_was_announced() {
     fn with<T: Send + 'static>(value: fn() -> T, uses: fn(&T)) {
         finds(publishes(value, uses, true));
         passes(publishes(value, uses, false));
@@ -106,15 +106,15 @@ struct Cell(UnsafeCell<usize>);
 
 impl Cell {
     fn add(&self) {
-        // SAFETY: for the check to find out.
+        // SAFETY: the check reports violations.
         self.0.with_mut(|value| unsafe { *value += 1 });
     }
 }
 
-/// The sender of a channel for one value publishes that it is gone, and then drops the waker that
-/// is in the channel. The receiver, who sees that, frees the channel.
+/// The sender of a oneshot channel announces that it is gone and then drops the waker inside the
+/// channel. The receiver sees the announcement and frees the channel.
 #[test]
-fn a_waker_that_is_dropped_after_the_channel_was_given_up() {
+fn a_waker_dropped_after_the_channel_was_released() {
     const WAITING: usize = 1;
     const DISCONNECTED: usize = 2;
     struct Channel {
@@ -128,7 +128,7 @@ fn a_waker_that_is_dropped_after_the_channel_was_given_up() {
             let sender = thread::spawn({
                 let channel = channel.clone();
                 move || {
-                    // SAFETY: for the check to find out.
+                    // SAFETY: the check reports violations.
                     let take = |channel: &Channel| {
                         channel.waker.with_mut(|waker| unsafe { (*waker).take() })
                     };
@@ -152,10 +152,10 @@ fn a_waker_that_is_dropped_after_the_channel_was_given_up() {
     passes(channel(false));
 }
 
-/// What keeps the memory alive is not seen by the clocks: that is no error, only a reason to look.
+/// The clocks do not observe what keeps the memory alive. That alone is not a use after free.
 #[test]
-fn hidden_owners_are_no_false_alarm() {
-    // References of std's are counted where no check sees it.
+fn hidden_owners_cause_no_false_alarm() {
+    // The check does not observe the reference count of std's `Arc`.
     passes(|| {
         let shared = std::sync::Arc::new((AtomicUsize::new(0), Cell(UnsafeCell::new(0))));
         let handles: Vec<_> = (0..2)
@@ -164,7 +164,7 @@ fn hidden_owners_are_no_false_alarm() {
                 thread::spawn(move || {
                     let shared = shared;
                     shared.0.0.fetch_add(1, SeqCst);
-                    // SAFETY: nobody writes.
+                    // SAFETY: no thread writes.
                     shared.0.1.0.with(|value| unsafe { *value });
                 })
             })
@@ -172,7 +172,7 @@ fn hidden_owners_are_no_false_alarm() {
         drop(shared);
         handles.into_iter().for_each(|handle| handle.join().unwrap());
     });
-    // The last of two threads frees, and the counter orders nothing.
+    // The last of two threads frees, but the relaxed counter orders nothing.
     passes(|| {
         let shared = Shared::new((AtomicUsize::new(0), AtomicUsize::new(0)));
         let leave = |shared: &Shared<(AtomicUsize, AtomicUsize)>| {
@@ -192,12 +192,12 @@ fn hidden_owners_are_no_false_alarm() {
 
 struct SendsCell(std::sync::Arc<(AtomicUsize, Cell)>);
 
-// SAFETY: for the check to find out.
+// SAFETY: the check reports violations.
 unsafe impl Send for SendsCell {}
 
-/// A pointer into an `Arc` that outlives it.
+/// A raw pointer into an `Arc` outlives the `Arc`.
 #[test]
-fn a_pointer_that_keeps_nothing_alive() {
+fn a_raw_pointer_does_not_keep_an_arc_alive() {
     for late in [false, true] {
         let outcome = Check::new().unbounded().run(move || {
             let shared = Arc::new(AtomicUsize::new(0));
@@ -224,14 +224,14 @@ fn a_pointer_that_keeps_nothing_alive() {
 }
 
 #[test]
-fn memory_that_is_freed_twice() {
+fn a_double_free_is_found() {
     let outcome = Check::new().run(|| {
         let head = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(1))));
         let take = |head: &AtomicPtr<i32>| {
             let first = head.load(SeqCst);
             if !first.is_null() {
                 head.store(std::ptr::null_mut(), SeqCst);
-                // SAFETY: for the check to find out.
+                // SAFETY: the check reports violations.
                 drop(unsafe { Box::from_raw(first) });
             }
         };
@@ -246,9 +246,9 @@ fn memory_that_is_freed_twice() {
     assert!(text.starts_with("double free: "), "{text}");
 }
 
-/// Where the memory comes from one allocator and is used again at once.
+/// The freed memory is allocated again for another value before the use.
 #[test]
-fn memory_that_holds_something_else() {
+fn a_use_of_reallocated_memory_is_found() {
     finds(|| {
         let n = Shared::new(AtomicUsize::new(0));
         n.get().store(1, SeqCst);
@@ -258,10 +258,10 @@ fn memory_that_holds_something_else() {
     });
 }
 
-/// Each of these checks ends in a deadlock and never frees its memory. The windows of all of them
-/// have room for the last one.
+/// Each of these checks ends in a deadlock and never frees its memory. The last check still finds
+/// room in the windows.
 #[test]
-fn checks_that_leave_memory_behind_do_not_use_up_the_windows() {
+fn checks_that_leak_memory_do_not_exhaust_the_windows() {
     for _ in 0..1_500 {
         let deadlock = Check::new().run(|| {
             let lock = Arc::new(Mutex::new(0));
@@ -272,14 +272,14 @@ fn checks_that_leave_memory_behind_do_not_use_up_the_windows() {
     finds(publishes(|| AtomicUsize::new(0), |atomic| atomic.store(1, SeqCst), true));
 }
 
-/// Memory of the program's own `alloc` and `dealloc`.
+/// Memory that the program manages with `alloc` and `dealloc`.
 #[test]
-fn memory_given_back_by_dealloc() {
+fn memory_freed_by_dealloc() {
     use preempt::alloc::{Layout, alloc, dealloc};
     let body = |again: bool| {
         move || {
             let layout = Layout::new::<AtomicUsize>();
-            // SAFETY: the layout has a size, and the memory is that of such a value.
+            // SAFETY: the layout is not empty, and the memory has the layout of the value.
             let n = unsafe {
                 let memory = alloc(layout).cast::<AtomicUsize>();
                 memory.write(AtomicUsize::new(0));
@@ -299,7 +299,7 @@ fn memory_given_back_by_dealloc() {
             while done.load(SeqCst) == 0 {
                 thread::yield_now();
             }
-            // SAFETY: for the check to find out.
+            // SAFETY: the check reports violations.
             unsafe { dealloc(n.0.cast(), layout) };
             t.join().unwrap();
         }

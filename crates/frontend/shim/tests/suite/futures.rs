@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::task::Poll;
 
 use preempt::future::{AtomicWaker, JoinError, block_on, spawn, yield_now};
@@ -13,7 +13,7 @@ use preempt::{Check, FailureKind, thread};
 #[track_caller]
 fn results<T: Ord + Send>(body: impl Fn() -> T + Sync) -> BTreeSet<T> {
     body();
-    let seen = Real::new(BTreeSet::new());
+    let seen = StdMutex::new(BTreeSet::new());
     let outcome = Check::new().unbounded().run(|| {
         let result = body();
         seen.lock().unwrap().insert(result);
@@ -22,7 +22,7 @@ fn results<T: Ord + Send>(body: impl Fn() -> T + Sync) -> BTreeSet<T> {
     seen.into_inner().unwrap()
 }
 
-/// Something that one task sets and another waits for.
+/// A gate that one task opens and another waits for.
 #[derive(Default)]
 struct Gate {
     open: AtomicBool,
@@ -43,7 +43,7 @@ impl Gate {
         .await
     }
 
-    /// Looks first, and says afterwards that it waits.
+    /// Checks the flag before it registers its waker, so that it may miss the wake.
     async fn wait_wrongly(&self) {
         poll_fn(|context| {
             if self.open.load(SeqCst) {

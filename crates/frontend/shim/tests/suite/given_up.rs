@@ -1,23 +1,23 @@
-//! Executions that the search abandons: they run to their ends unseen by the search, but not unseen
-//! by whoever the test shows something to. So they stay within the bound, whatever they made is
-//! dropped, and no destructor ever runs in a state that the program cannot reach.
+//! Abandoned executions: the search ignores how they end, but code outside the check can observe
+//! them. So they stay within the bound, their values are dropped, and no destructor runs in a state
+//! that the program cannot reach.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Check, FailureKind, Order, thread};
 
-/// All orders in which three threads add to a number twice, as somebody outside sees them, and how
-/// often the closure was started.
+/// All orders of additions by three threads, two each, that code outside the check observes; and
+/// how often the closure was started.
 fn orders(check: &Check) -> (BTreeSet<Vec<usize>>, usize) {
-    let (seen, starts) = (Real::new(BTreeSet::new()), std::sync::atomic::AtomicUsize::new(0));
+    let (seen, starts) = (StdMutex::new(BTreeSet::new()), std::sync::atomic::AtomicUsize::new(0));
     let outcome = check.run(|| {
         starts.fetch_add(1, Relaxed);
         let (n, order) =
-            (Arc::new(AtomicUsize::new(0)), std::sync::Arc::new(Real::new(Vec::new())));
+            (Arc::new(AtomicUsize::new(0)), std::sync::Arc::new(StdMutex::new(Vec::new())));
         let add = |thread: usize| {
             let (n, order) = (n.clone(), order.clone());
             thread::spawn(move || {
@@ -36,16 +36,19 @@ fn orders(check: &Check) -> (BTreeSet<Vec<usize>>, usize) {
 }
 
 #[test]
-fn they_show_nothing_beyond_the_bound() {
+fn abandoned_executions_stay_within_the_bound() {
     for bound in 0..=2 {
         let (all, _) = orders(&Check::new().order(Order::ContextBounded).bound(bound));
         let (seen, starts) = orders(&Check::new().bound(bound));
         assert_eq!(seen, all, "bound {bound}");
-        assert!(bound == 0 || starts > seen.len(), "some are given up: {starts} were started");
+        assert!(
+            bound == 0 || starts > seen.len(),
+            "no execution was abandoned: {starts} were started"
+        );
     }
 }
 
-/// Counts those that live.
+/// Counts the instances that exist.
 struct Counted<'c>(&'c AtomicIsize);
 
 impl<'c> Counted<'c> {
@@ -61,18 +64,16 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// Whether they come to an end soon or late. What threads own that wait forever is never dropped,
-/// as in reality: their destructors rely on what the program guarantees.
+/// The values of an abandoned execution are dropped, however long it still runs. The values of
+/// threads that wait forever are never dropped, as in a real run: their destructors rely on
+/// invariants of the program.
 #[test]
-fn what_they_made_is_dropped_if_they_can_end() {
+fn values_are_dropped_if_the_execution_can_end() {
     static ALIVE: AtomicIsize = AtomicIsize::new(0);
     for times in [1, 3, 40] {
         for waits in [false, true] {
             let outcome = Check::new().bound(1).keep_going().run(|| {
-                assert!(
-                    waits || ALIVE.load(Relaxed) == 0,
-                    "the executions before have left nothing"
-                );
+                assert!(waits || ALIVE.load(Relaxed) == 0, "an earlier execution left a value");
                 let (n, lock) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
                 let _main = Counted::new(&ALIVE);
                 let add = |_| {
@@ -83,7 +84,7 @@ fn what_they_made_is_dropped_if_they_can_end() {
                             n.fetch_add(1, SeqCst);
                         }
                         let _held = lock.lock().unwrap();
-                        // Whoever comes second waits forever: it takes the lock twice.
+                        // The second thread locks twice and so waits forever.
                         let _again =
                             (waits && n.load(SeqCst) == 2 * times).then(|| lock.lock().unwrap());
                     })
@@ -98,7 +99,7 @@ fn what_they_made_is_dropped_if_they_can_end() {
     }
 }
 
-/// Its destructor asserts what holds wherever the program can be.
+/// A value whose destructor asserts an invariant that holds in every reachable state.
 struct Invariant(Arc<AtomicUsize>);
 
 impl Invariant {
@@ -106,7 +107,7 @@ impl Invariant {
         Invariant(Arc::new(AtomicUsize::new(0)))
     }
 
-    /// Breaks the invariant, does something, and restores it.
+    /// Breaks the invariant, calls `something`, and restores it.
     fn during(self, something: impl FnOnce()) {
         self.0.store(1, SeqCst);
         something();
@@ -128,9 +129,9 @@ fn passes(check: &Check, test: impl Fn() + Sync) {
     assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
 }
 
-/// An execution that is abandoned for any reason that a correct program gives.
+/// Every reason for which the search abandons an execution of a correct program.
 #[test]
-fn destructors_see_only_what_the_program_can_do() {
+fn destructors_see_only_reachable_states() {
     let spawns = |something: fn(&AtomicUsize)| {
         let x = Arc::new(AtomicUsize::new(0));
         let t = thread::spawn({
@@ -146,7 +147,7 @@ fn destructors_see_only_what_the_program_can_do() {
         x.fetch_add(1, SeqCst);
     };
     let cell = |_: &AtomicUsize| {
-        // SAFETY: nobody else has the cell.
+        // SAFETY: no other thread has access.
         preempt::cell::UnsafeCell::new(0).with_mut(|value| unsafe { *value = 1 });
     };
     let spin = |x: &AtomicUsize| {
@@ -163,16 +164,15 @@ fn destructors_see_only_what_the_program_can_do() {
         passes(&Check::new().bound(64), || spawns(something));
         passes(&Check::new().unbounded(), || spawns(something));
     }
-    // A bound, a limit of steps and the end of a search.
+    // A bound, a step limit and the end of a search.
     assert!(Check::new().bound(1).run(|| spawns(add)).findings.is_empty());
     assert!(Check::new().steps(4).run(|| spawns(add)).findings.is_empty());
     assert!(Check::new().order(Order::Random).runs(20).run(|| spawns(add)).findings.is_empty());
 }
 
-/// A waker of a deadlock, a panic and a race in one thread, while the invariant is broken in
-/// another.
+/// A panic or a deadlock in one thread while the invariant is broken in another.
 #[test]
-fn destructors_do_not_hide_what_fails_elsewhere() {
+fn destructors_do_not_hide_failures_of_other_threads() {
     let fails = |fault: fn(&Arc<(AtomicUsize, Mutex<()>)>)| {
         let outcome = Check::new().run(move || {
             let shared = Arc::new((AtomicUsize::new(0), Mutex::new(())));
@@ -228,8 +228,7 @@ fn catch_unwind_catches_only_panics_of_the_program() {
     });
 }
 
-/// A thread that unwinds and waits forever in a destructor; the next check on the same OS thread
-/// works.
+/// A thread that unwinds waits forever in a destructor. The next check on the same OS thread works.
 #[test]
 fn a_deadlock_while_a_thread_unwinds_is_found() {
     struct Locks(Arc<Mutex<()>>);
@@ -255,11 +254,11 @@ fn a_deadlock_while_a_thread_unwinds_is_found() {
     passes(&Check::new(), || drop(thread::spawn(|| ()).join()));
 }
 
-/// A test may hold a lock of std's across a step. A thread that notes a need or a race goes on and
-/// gives it back.
+/// A test may hold a lock of std across a step. A thread that requests a restart or finds a race
+/// continues and releases it.
 #[test]
-fn a_lock_of_std_is_given_back() {
-    static REAL: Real<usize> = Real::new(0);
+fn a_lock_of_std_is_released() {
+    static REAL: StdMutex<usize> = StdMutex::new(0);
     passes(&Check::new(), || {
         let mut guard = REAL.lock().unwrap();
         *guard += 1;
@@ -280,28 +279,28 @@ fn a_lock_of_std_is_given_back() {
 
 struct Shared(preempt::cell::UnsafeCell<usize>);
 
-// SAFETY: it is for the check to find out that threads race on it.
+// SAFETY: the check reports the race.
 unsafe impl Sync for Shared {}
 // SAFETY: as above.
 unsafe impl Send for Shared {}
 
 impl Shared {
     fn add(&self) {
-        static REAL: Real<()> = Real::new(());
+        static REAL: StdMutex<()> = StdMutex::new(());
         let _guard = REAL.lock().unwrap();
         // SAFETY: one thread runs at a time.
         self.0.with_mut(|value| unsafe { *value += 1 });
     }
 }
 
-/// What is local to threads and what `lazy_static!` has made is not dropped where the program could
-/// not be.
+/// Thread locals and `lazy_static!` values are not dropped in a state that the program cannot
+/// reach.
 #[test]
-fn values_of_keys_and_statics_are_not_dropped_halfway() {
+fn thread_locals_and_statics_are_not_dropped_in_unreachable_states() {
     struct Done(std::cell::Cell<bool>);
     impl Drop for Done {
         fn drop(&mut self) {
-            assert!(self.0.get(), "dropped halfway");
+            assert!(self.0.get(), "dropped in an unreachable state");
         }
     }
     preempt::thread_local! {

@@ -1,9 +1,9 @@
 //! The search over execution graphs: litmus tests with exact numbers, and random programs against
 //! brute force over the memory and against the axioms of its model.
 //!
-//! The names of the graphs that a search visits are counted by the memory of the library, which all
-//! orders share. So a search over graphs that counts as many names as brute force has visited the
-//! same graphs, and one with as many executions as names has visited each once.
+//! All search orders share the library's memory model, which counts distinct graphs by their
+//! fingerprints. So a search over graphs that counts as many graphs as brute force has visited the
+//! same graphs, and one with as many executions as graphs has visited each once.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as StdMutex;
@@ -22,7 +22,7 @@ fn graphs() -> Check {
     weak().unbounded().reduce(Reduction::Graphs)
 }
 
-/// The number of executions and of graphs.
+/// The numbers of executions and of graphs.
 fn numbers(outcome: &Outcome) -> (u64, u64) {
     let executions = outcome.tally.map(|tally| tally.executions);
     (executions.expect("executions are counted"), outcome.traces().expect("graphs are counted"))
@@ -42,7 +42,7 @@ fn litmus_tests_have_their_graphs_each_once() {
             _ => Some(FailureKind::Race),
         };
         assert_eq!(kinds, Vec::from_iter(expected), "{}", test.name);
-        // Nothing is said about what follows a data race.
+        // The number is not defined for programs with a data race.
         if test.racy > 0 {
             continue;
         }
@@ -60,7 +60,7 @@ fn litmus_tests_have_their_graphs_each_once() {
 fn with_sequentially_consistent_orderings_graphs_are_traces() {
     for test in expected::all().into_iter().filter(|test| test.racy == 0) {
         let program = test.program.with_order(LitmusOrder::SeqCst);
-        // A partial-order reduction takes every exchange for a write.
+        // A partial-order reduction treats every exchange as a write.
         let has_exchange = program.show().contains(".cas(");
         let all_sc = Expected { program, ..test.clone() };
         let (outcome, found) = explore(&graphs().keep_going(), &all_sc);
@@ -197,7 +197,7 @@ fn random_thread(random: &mut Random, families: &[Family]) -> Vec<Operation> {
             Family::Choice => Operation::Choose,
         });
     }
-    // Most locks are given back.
+    // Most locks are released.
     code.extend((locked && random.below(5) > 0).then_some(Operation::Unlock));
     code.extend((reads && random.below(5) > 0).then_some(Operation::ReadUnlock));
     code.extend((writes && random.below(5) > 0).then_some(Operation::WriteUnlock));
@@ -259,7 +259,7 @@ fn run_thread(code: &[Operation], objects: &Objects) -> Vec<u64> {
     seen
 }
 
-/// What the threads of one execution have seen.
+/// The observations of the threads in one execution.
 type Seen = BTreeSet<Vec<Vec<u64>>>;
 
 fn run_objects(program: &[Vec<Operation>], all: &StdMutex<Seen>) {
@@ -277,7 +277,7 @@ fn run_objects(program: &[Vec<Operation>], all: &StdMutex<Seen>) {
             thread::spawn(move || run_thread(&code, &objects))
         })
         .collect();
-    // Spawning is no step, so no thread has run yet.
+    // Spawning is not a step, so no thread has run yet.
     *objects.first.lock().unwrap() = Some(threads[0].thread().clone());
     let seen = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     all.lock().unwrap().insert(seen);
@@ -338,7 +338,7 @@ fn refusal(check: &Check, body: impl Fn() + Sync) -> String {
 }
 
 #[test]
-fn what_is_not_handled_is_refused_by_name() {
+fn unsupported_operations_are_refused_by_name() {
     let wait = refusal(&graphs(), || {
         let pair = Arc::new((Mutex::new(()), Condvar::new()));
         let t = thread::spawn({
@@ -372,7 +372,7 @@ fn what_is_not_handled_is_refused_by_name() {
 }
 
 #[test]
-fn what_cannot_be_combined_is_refused() {
+fn unsupported_combinations_are_refused() {
     let body = || ();
     let bound = refusal(&weak().bound(2).reduce(Reduction::Graphs), body);
     assert!(bound.contains("`bound`"), "{bound}");

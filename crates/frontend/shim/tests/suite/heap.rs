@@ -1,5 +1,5 @@
-//! Objects on the heap in a program that tells what it allocates: they are known by who made them,
-//! and a schedule is nothing but the order of what depends on each other.
+//! Heap objects in a program with Preempt's allocator: an object is identified by the thread and
+//! the step that allocated it, so traces differ only in the order of dependent operations.
 #![cfg(feature = "allocator")]
 
 use std::ptr;
@@ -20,7 +20,7 @@ fn executions(test: impl Fn() + Sync) -> u64 {
     all(test).executions().unwrap()
 }
 
-/// One thread for each of these jobs, joined.
+/// Runs each job in a thread of its own and joins all threads.
 fn run(jobs: impl IntoIterator<Item = impl FnOnce() + Send + 'static>) {
     let threads: Vec<_> = jobs.into_iter().map(thread::spawn).collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -43,9 +43,9 @@ fn elements_of_a_vec_are_independent() {
 }
 
 #[test]
-fn boxes_of_one_line_are_told_apart() {
-    // Each has two accesses by different threads, in some order. That both threads come second to
-    // their first box is impossible.
+fn boxes_allocated_on_one_line_are_distinct() {
+    // Two threads access each box, in either order. It is impossible that each thread comes second
+    // at the box that it accesses first.
     let test = || {
         let boxes: Arc<Vec<Box<AtomicUsize>>> =
             Arc::new((0..2).map(|_| Box::new(AtomicUsize::new(0))).collect());
@@ -63,7 +63,7 @@ fn boxes_of_one_line_are_told_apart() {
 }
 
 #[test]
-fn what_threads_allocate_is_theirs() {
+fn allocations_of_different_threads_are_independent() {
     let test = || {
         run((0..3).map(|_| {
             || {
@@ -78,7 +78,7 @@ fn what_threads_allocate_is_theirs() {
 }
 
 #[test]
-fn boxes_of_different_steps_are_told_apart() {
+fn boxes_allocated_in_different_steps_are_distinct() {
     let test = || {
         let step = AtomicUsize::new(0);
         let boxes: Vec<_> = (0..2)
@@ -116,7 +116,7 @@ fn a_vec_that_grows_keeps_its_elements() {
     assert_eq!(executions(test), 1);
 }
 
-/// The queue of Michael and Scott; nodes are not given back before the end.
+/// The queue of Michael and Scott; nodes are freed only at the end.
 struct Queue {
     head: AtomicPtr<Node>,
     tail: AtomicPtr<Node>,
@@ -173,7 +173,7 @@ impl Drop for Queue {
     fn drop(&mut self) {
         let mut at = *self.head.get_mut();
         while !at.is_null() {
-            // SAFETY: nobody else has the queue, and every node was made from a box.
+            // SAFETY: no other thread has the queue, and every node came from a box.
             at = *unsafe { Box::from_raw(at) }.next.get_mut();
         }
     }

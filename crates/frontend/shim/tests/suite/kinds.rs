@@ -1,13 +1,13 @@
-//! Small programs of the kinds on which verdicts were wrong before, with the verdict that each must
-//! get: guards, destructors, `catch_unwind`, loops that yield and write, futures that wake
-//! themselves, memory that comes back, and threads that fail early.
+//! Small programs of the kinds for which verdicts were wrong once, each with its correct verdict:
+//! guards, destructors, `catch_unwind`, loops that yield and write, futures that wake themselves,
+//! reused memory, and threads that fail early.
 //!
-//! Every program runs under the default check, without a bound by optimal reduction, by all
-//! executions within two preemptions, and with sleep sets. All of them must agree.
+//! Every program runs under the default check, optimal reduction without a bound, all
+//! executions within two preemptions, and sleep sets. All of them must agree.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicUsize as RealUsize;
+use std::sync::atomic::AtomicUsize as StdAtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
@@ -36,7 +36,7 @@ pub(super) fn passes(body: impl Fn() + Sync) {
     passes_with(|check| check, body);
 }
 
-/// The same for checks with a setting.
+/// Like the function above, for checks with a setting.
 #[track_caller]
 pub(super) fn passes_with(set: fn(Check) -> Check, body: impl Fn() + Sync) {
     for (name, check) in searches() {
@@ -50,7 +50,7 @@ pub(super) fn fails(kind: FailureKind, body: impl Fn() + Sync) {
     fails_with(|check| check, kind, body);
 }
 
-/// The same for checks with a setting.
+/// Like the function above, for checks with a setting.
 #[track_caller]
 pub(super) fn fails_with(set: fn(Check) -> Check, kind: FailureKind, body: impl Fn() + Sync) {
     for (name, check) in searches() {
@@ -59,7 +59,7 @@ pub(super) fn fails_with(set: fn(Check) -> Check, kind: FailureKind, body: impl 
     }
 }
 
-/// A lock made of a flag. Its guard unlocks in its destructor and drops its pointer afterwards.
+/// A lock that consists of a flag. Its guard unlocks in its destructor and then drops its pointer.
 struct Flag {
     locked: AtomicBool,
     value: UnsafeCell<usize>,
@@ -99,7 +99,7 @@ impl Drop for Guard<'_> {
 }
 
 #[test]
-fn a_guard_is_dropped_by_a_panic_that_is_caught() {
+fn a_caught_panic_drops_the_guard() {
     passes(|| {
         let flag = Arc::new(Flag::new());
         let t = thread::spawn({
@@ -120,9 +120,9 @@ fn a_guard_is_dropped_by_a_panic_that_is_caught() {
     });
 }
 
-/// Sleep sets do not follow threads that only spin: they refuse the check and say so.
+/// Sleep sets do not support threads that only spin, so this check is refused.
 #[test]
-fn a_guard_that_is_forgotten_keeps_others_spinning() {
+fn a_forgotten_guard_keeps_other_threads_spinning() {
     let body = || {
         let flag = Arc::new(Flag::new());
         let t = thread::spawn({
@@ -159,7 +159,7 @@ fn a_guard_that_unlocks_too_early_races() {
     });
 }
 
-/// Counts down when it is dropped, and asserts that this happens once per value.
+/// Decrements a counter when it is dropped, and asserts that this happens once per value.
 struct Last(Arc<AtomicUsize>);
 
 impl Drop for Last {
@@ -169,7 +169,7 @@ impl Drop for Last {
 }
 
 #[test]
-fn destructors_run_once_on_every_way_through_a_channel() {
+fn destructors_run_once_on_every_path_through_a_channel() {
     passes(|| {
         let alive = Arc::new(AtomicUsize::new(2));
         let (sender, receiver) = mpsc::channel();
@@ -188,7 +188,7 @@ fn destructors_run_once_on_every_way_through_a_channel() {
 }
 
 #[test]
-fn a_destructor_that_locks_what_its_owner_holds_deadlocks() {
+fn a_destructor_that_locks_a_mutex_held_by_its_thread_deadlocks() {
     struct Locks(Arc<Mutex<usize>>);
     impl Drop for Locks {
         fn drop(&mut self) {
@@ -243,7 +243,7 @@ fn threads_that_fail_before_their_first_operation() {
 }
 
 #[test]
-fn a_main_thread_that_fails_before_the_others_begin() {
+fn a_main_thread_that_fails_before_the_others_start() {
     fails(FailureKind::Panic, || {
         let n = Arc::new(AtomicUsize::new(0));
         thread::spawn({
@@ -277,7 +277,7 @@ fn a_ticket_lock_waits_by_yielding_and_counting() {
 }
 
 #[test]
-fn a_loop_that_yields_and_writes_finds_what_comes_after_it() {
+fn an_error_after_a_loop_that_yields_and_writes_is_found() {
     fails(FailureKind::Panic, || {
         let shared = Arc::new((AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0)));
         let t = thread::spawn({
@@ -297,7 +297,7 @@ fn a_loop_that_yields_and_writes_finds_what_comes_after_it() {
 }
 
 #[test]
-fn a_future_that_wakes_itself_sees_what_others_do() {
+fn a_future_that_wakes_itself_sees_writes_of_other_threads() {
     passes(|| {
         let ready = Arc::new(AtomicBool::new(false));
         let t = thread::spawn({
@@ -328,7 +328,7 @@ fn a_future_that_nothing_wakes_is_a_deadlock() {
     });
 }
 
-/// A stack of nodes that frees what it pops at once.
+/// A stack that frees each node as soon as it is popped.
 struct Stack(AtomicPtr<Node>);
 
 struct Node {
@@ -348,8 +348,8 @@ impl Stack {
         }
     }
 
-    /// Whoever pops reads the next pointer before the exchange, so that it may be that of a node
-    /// which was popped, freed and pushed again meanwhile.
+    /// Reads the next pointer before the exchange, so that it may be that of a node which another
+    /// thread has popped, freed and pushed again in between.
     fn pop(&self) -> Option<*mut Node> {
         loop {
             let top = self.0.load(SeqCst);
@@ -365,10 +365,10 @@ impl Stack {
     }
 }
 
-/// The classic error of a stack without counters: pop, pop, push while another thread has read the
+/// The ABA problem of a stack without counters: pop, pop, push while another thread has read the
 /// top and its successor.
 #[test]
-fn a_node_that_comes_back_breaks_a_stack() {
+fn a_stack_has_the_aba_problem() {
     fails(FailureKind::Panic, || {
         let nodes: Vec<*mut Node> = (0..2)
             .map(|value| Box::into_raw(Box::new(Node { next: std::ptr::null_mut(), value })))
@@ -437,9 +437,9 @@ fn a_notification_under_the_lock_is_never_lost() {
     });
 }
 
-/// A loop whose number of rounds is known is not a wait, however long it is and whatever it reads.
+/// A loop with a fixed number of iterations is not a wait, however long it is, whatever it reads.
 #[test]
-fn bounded_loops_of_loads_are_no_livelocks() {
+fn bounded_loops_of_loads_are_not_livelocks() {
     for rounds in [3, 99, 100, 101, 205, 1000] {
         let outcome = Check::new().bound(1).run(|| {
             let n = Arc::new(AtomicUsize::new(0));
@@ -455,11 +455,11 @@ fn bounded_loops_of_loads_are_no_livelocks() {
     }
 }
 
-/// `catch_unwind` around a scheduling point sees only panics of the program, in every execution
-/// that is started.
+/// `catch_unwind` around a scheduling point catches only panics of the program, also in abandoned
+/// executions.
 #[test]
-fn nothing_unwinds_but_panics_of_the_program() {
-    let unwound = RealUsize::new(0);
+fn only_panics_of_the_program_unwind() {
+    let unwound = StdAtomicUsize::new(0);
     for (_, check) in searches() {
         let outcome = check.run(|| {
             let n = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! What published loom suites need besides the types of std: names, and loom's rules.
+//! Names and rules of loom that published suites need besides the types of std.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use preempt::loom;
 #[track_caller]
 fn fails(check: impl FnOnce()) -> String {
     *catch_unwind(AssertUnwindSafe(check))
-        .expect_err("it fails")
+        .expect_err("the check fails")
         .downcast::<String>()
-        .expect("a text")
+        .expect("a message")
 }
 
 #[test]
-fn as_many_threads_as_loom_allows() {
+fn max_threads_of_loom_is_not_a_limit() {
     assert_eq!(loom::MAX_THREADS, 5);
-    // It is no limit.
+    // The constant is not a limit here.
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(0);
     builder.check(|| {
@@ -29,7 +29,7 @@ fn as_many_threads_as_loom_allows() {
 }
 
 #[test]
-fn errors_of_access_have_one_type() {
+fn access_errors_have_one_type() {
     loom::thread_local! {
         static VALUE: usize = 3;
     }
@@ -40,7 +40,7 @@ fn errors_of_access_have_one_type() {
 }
 
 #[test]
-fn a_notification_is_kept_for_the_next_wait() {
+fn a_notification_is_stored_for_the_next_wait() {
     let test = |notifies: bool| {
         let shared = Arc::new((Notify::new(), AtomicUsize::new(0)));
         let t = thread::spawn({
@@ -66,9 +66,9 @@ fn a_notification_is_kept_for_the_next_wait() {
     t.join().unwrap();
 }
 
-/// The panic of a thread fails the model, even if nobody looks at what `join` returns.
+/// The panic of a thread fails the model, even if the test ignores the result of `join`.
 #[test]
-fn a_panic_that_is_ignored_fails_the_model() {
+fn an_ignored_panic_fails_the_model() {
     let text = fails(|| {
         loom::model(|| {
             let x = Arc::new(AtomicUsize::new(0));
@@ -87,7 +87,7 @@ loom::lazy_static! {
     static ref COUNT: AtomicUsize = AtomicUsize::new(0);
 }
 
-/// The steps of making a static are shown at the line that uses it.
+/// The steps that initialise a static are shown at the line that uses it.
 #[test]
 fn steps_of_statics_are_shown_where_they_are_used() {
     let text = fails(|| {
@@ -95,16 +95,16 @@ fn steps_of_statics_are_shown_where_they_are_used() {
             let t = thread::spawn(|| COUNT.fetch_add(1, SeqCst));
             let seen = COUNT.fetch_add(1, SeqCst);
             t.join().unwrap();
-            assert_eq!(seen, 0, "the other one came first");
+            assert_eq!(seen, 0, "the other thread came first");
         });
     });
     assert!(text.contains("COUNT.fetch_add(1, SeqCst)"), "{text}");
     assert!(!text.contains("lazy.rs") && !text.contains("get_or_init(self.init)"), "{text}");
 }
 
-/// loom's `spawn` does not demand `Send`, whatever configuration flag a crate is built with.
+/// loom's `spawn` does not require `Send`, whatever configuration flag a crate is built with.
 #[test]
-fn what_a_thread_is_given_need_not_be_send() {
+fn spawned_closures_need_not_be_send() {
     loom::model(|| {
         let count = Rc::new(AtomicUsize::new(0));
         let theirs = count.clone();
@@ -120,5 +120,5 @@ fn what_a_thread_is_given_need_not_be_send() {
     });
     // Outside a check it would need `Send`.
     let refused = catch_unwind(|| thread::spawn(|| ())).expect_err("it panics");
-    assert!(refused.downcast::<&str>().expect("a text").contains("inside a check"));
+    assert!(refused.downcast::<&str>().expect("a message").contains("inside a check"));
 }

@@ -1,7 +1,7 @@
-//! Small tests in the style of loom's suites, whose verdicts are known: what is correct passes, and
-//! what is wrong without weak memory fails with the right reason.
+//! Small tests in the style of loom's suites with known verdicts: correct programs pass, and
+//! programs that are wrong even without weak memory fail for the right reason.
 //!
-//! They are written against loom's names, and checked by `model` or a `Builder`, as a port is.
+//! They use loom's names and run under `model` or a `Builder`, as a ported test suite does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-/// The body fails, with `reason` in the report.
+/// Asserts that the body fails with `reason` in the report.
 #[track_caller]
 fn fails(reason: &str, body: impl Fn() + Sync + Send + 'static) {
     let payload =
@@ -30,15 +30,15 @@ fn bounded(preemptions: usize) -> Builder {
     builder
 }
 
-/// A value with a claim that threads may share it.
+/// A value that is declared `Sync`, rightly or not.
 struct Claimed<T>(T);
-// SAFETY: claimed for the check to judge.
+// SAFETY: the check reports violations.
 unsafe impl<T> Send for Claimed<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Claimed<T> {}
 
-/// Each of two threads stores, has `between` happen, and loads what the other stores: one of them
-/// sees the other.
+/// Each of two threads stores, calls `between`, and loads what the other stores: at least one must
+/// see the other's store.
 fn store_buffering(order: Ordering, between: fn()) {
     loom::model(move || {
         let pair = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -88,13 +88,13 @@ fn a_relaxed_flag_does_not_order_a_cell() {
         let t = thread::spawn({
             let slot = slot.clone();
             move || {
-                // SAFETY: for the check to judge.
+                // SAFETY: the check reports violations.
                 slot.0.0.with_mut(|value| unsafe { *value = 1 });
                 slot.0.1.store(true, Relaxed);
             }
         });
         if slot.0.1.load(Acquire) {
-            // SAFETY: for the check to judge.
+            // SAFETY: the check reports violations.
             assert_eq!(slot.0.0.with(|value| unsafe { *value }), 1);
         }
         t.join().unwrap();
@@ -123,7 +123,7 @@ fn a_pointer_that_outlives_its_lock_races() {
 }
 
 #[test]
-fn a_panic_that_nobody_looks_at_fails() {
+fn an_ignored_panic_fails() {
     fails("too late", || {
         let x = Arc::new(AtomicUsize::new(0));
         let t = thread::spawn({
@@ -218,7 +218,7 @@ fn a_guard_drops_its_pointer_after_it_unlocks() {
     });
 }
 
-/// What a thread holds while it has work half done: dropped then, it panics.
+/// Panics if it is dropped while its owner's work is half done.
 struct HalfDone(Arc<AtomicUsize>);
 
 impl HalfDone {
@@ -258,10 +258,10 @@ fn destructors_with_invariants_see_whole_executions() {
             t.join().unwrap();
         });
     }
-    // The first use of a cell makes the search begin anew, and so does the first loop that waits.
+    // The first use of a cell restarts the search, and so does the first loop that waits.
     loom::model(|| {
         let half_done = HalfDone::new();
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has access.
         let write = || UnsafeCell::new(0).with_mut(|value| unsafe { *value = 1 });
         thread::spawn(move || half_done.while_half_done(write)).join().unwrap();
     });
@@ -282,18 +282,17 @@ fn destructors_with_invariants_see_whole_executions() {
     });
 }
 
-/// A wait that ends by the clock. If the deadline never comes, the clock decides nothing. If it may
-/// come, the test depends on time: it may be reported as not deterministic, and nothing else may go
-/// wrong.
+/// A wait with a deadline by the real clock. A deadline that never passes has no effect. If it may
+/// pass, the test depends on time: the only allowed finding is nondeterminism.
 #[test]
-fn destructors_with_invariants_see_whole_executions_by_the_clock() {
-    let body = |patience: Duration| {
+fn destructors_with_invariants_see_whole_executions_with_deadlines() {
+    let body = |timeout: Duration| {
         move || {
             let (half_done, flag) = (HalfDone::new(), Arc::new(AtomicBool::new(false)));
             let t = thread::spawn({
                 let flag = flag.clone();
                 move || {
-                    let end = Instant::now() + patience;
+                    let end = Instant::now() + timeout;
                     half_done.while_half_done(|| {
                         while !flag.load(SeqCst) && Instant::now() < end {
                             thread::yield_now();
@@ -317,7 +316,7 @@ fn destructors_with_invariants_see_whole_executions_by_the_clock() {
 
 #[test]
 fn an_error_elsewhere_is_found_beside_such_a_destructor() {
-    fails("the other thread was here", || {
+    fails("the other thread came first", || {
         let (half_done, x) = (HalfDone::new(), Arc::new(AtomicUsize::new(0)));
         let t = thread::spawn({
             let x = x.clone();
@@ -327,7 +326,7 @@ fn an_error_elsewhere_is_found_beside_such_a_destructor() {
                 })
             }
         });
-        assert_eq!(x.load(SeqCst), 0, "the other thread was here");
+        assert_eq!(x.load(SeqCst), 0, "the other thread came first");
         t.join().unwrap();
     });
 }
@@ -347,7 +346,7 @@ fn a_wait_after_catch_unwind_ends() {
             add_twice(&n);
             UnsafeCell::new(0).with(|_| ());
         }));
-        assert!(caught.is_ok(), "nothing panics there");
+        assert!(caught.is_ok(), "the closure does not panic");
         while !flag.load(SeqCst) {
             thread::yield_now();
         }
@@ -355,7 +354,7 @@ fn a_wait_after_catch_unwind_ends() {
     });
 }
 
-/// The main thread waits by `wait` until the other has set the flag.
+/// The main thread calls `wait`, which returns when the other thread has set the flag.
 fn waits(wait: fn(&AtomicBool)) {
     loom::model(move || {
         let ready = Arc::new(AtomicBool::new(false));
@@ -409,7 +408,7 @@ fn waits_that_write_and_yield_end() {
         }
         t.join().unwrap();
     });
-    // Readers count by twos, and the writer is the lowest bit.
+    // Each reader adds 2; the writer is the lowest bit.
     loom::model(|| {
         let lock = Arc::new(AtomicUsize::new(1));
         let t = thread::spawn({
@@ -424,8 +423,8 @@ fn waits_that_write_and_yield_end() {
     });
 }
 
-/// Whether an exchange succeeds may depend on whether a freed address came back: the executions
-/// repeat themselves anyway.
+/// Whether an exchange succeeds may depend on whether a freed address is reused: executions are
+/// deterministic anyway.
 #[cfg(feature = "allocator")]
 mod reuse {
     use super::*;
@@ -433,13 +432,13 @@ mod reuse {
 
     fn free<T>(node: *mut T) {
         if !node.is_null() {
-            // SAFETY: whoever takes a node out of the list has it alone.
+            // SAFETY: the thread that removed the node owns it.
             drop(unsafe { Box::from_raw(node) });
         }
     }
 
     #[test]
-    fn a_freed_address_comes_back_while_another_thread_compares_it() {
+    fn a_freed_address_is_reused_while_another_thread_compares_it() {
         loom::model(|| {
             let head = Arc::new(AtomicPtr::<[usize; 4]>::new(std::ptr::null_mut()));
             let t = thread::spawn({
@@ -484,7 +483,7 @@ mod reuse {
     }
 
     #[test]
-    fn nodes_of_any_size_come_back() {
+    fn nodes_of_any_size_are_reused() {
         exchanged::<16>();
         exchanged::<40>();
         exchanged::<104>();

@@ -1,8 +1,8 @@
-//! Loops that look like waiting and end by themselves: what follows them is explored in every
+//! Loops that look like waits but end by themselves: the code after them is explored in every
 //! schedule.
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 
 use preempt::sync::{Arc, Condvar, Mutex, RwLock};
 use preempt::{Check, Count, FailureKind, Order, Outcome, thread};
@@ -11,7 +11,7 @@ fn fails(outcome: &Outcome) -> bool {
     !outcome.findings.is_empty()
 }
 
-/// Two threads read and then write `n`; one of them does something else before.
+/// Two threads read and then write `n`; one of them does something else first.
 fn update_after(
     before: impl Fn() + Send + Sync + Clone + 'static,
 ) -> impl Fn() + Send + Sync + 'static {
@@ -31,7 +31,7 @@ fn update_after(
 }
 
 #[test]
-fn a_bounded_loop_of_reads_is_no_wait() {
+fn a_bounded_loop_of_reads_is_not_a_wait() {
     for rounds in [1, 2, 3, 4, 5, 20, 90] {
         let test = || {
             let other = Arc::new(AtomicUsize::new(0));
@@ -73,7 +73,7 @@ fn locks_and_yields_in_a_bounded_loop() {
 }
 
 #[test]
-fn a_wait_that_gives_up_is_found_giving_up() {
+fn a_wait_that_gives_up_is_explored() {
     let outcome = Check::new().run(|| {
         let flag = Arc::new(AtomicBool::new(false));
         let theirs = flag.clone();
@@ -89,7 +89,7 @@ fn a_wait_that_gives_up_is_found_giving_up() {
 }
 
 #[test]
-fn a_wait_without_an_end_of_its_own_is_held_back() {
+fn an_unbounded_wait_is_held_back() {
     let outcome = Check::new().unbounded().run(|| {
         let flag = Arc::new(AtomicBool::new(false));
         let theirs = flag.clone();
@@ -101,10 +101,10 @@ fn a_wait_without_an_end_of_its_own_is_held_back() {
     assert!(outcome.assumptions.is_empty(), "{:?}", outcome.assumptions);
 }
 
-/// A loop that counts its rounds to more than anybody watches may end by itself. Schedules in which
-/// it ends early are not explored, so the search does not claim to be complete.
+/// A loop that runs longer than the spin detection waits may end by itself. Schedules in which it
+/// ends by itself are not explored, so the search does not claim to be complete.
 #[test]
-fn a_long_loop_is_not_taken_to_spin_without_a_word() {
+fn a_long_loop_taken_for_a_spin_makes_the_search_incomplete() {
     fn test(counts: fn(&AtomicUsize)) -> impl Fn() + Sync {
         move || {
             let (n, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -151,8 +151,7 @@ fn a_long_loop_is_not_taken_to_spin_without_a_word() {
     }
 }
 
-/// A loop whose state repeats itself is proved to spin, also if a back-off grows for a while
-/// before.
+/// A loop whose state repeats is proved to spin, even if a back-off grows for a while first.
 #[test]
 fn a_back_off_that_stops_growing_is_proved_to_spin() {
     let outcome = Check::new().unbounded().run(|| {
@@ -170,11 +169,11 @@ fn a_back_off_that_stops_growing_is_proved_to_spin() {
     assert!(outcome.assumptions.is_empty(), "{:?}", outcome.assumptions);
 }
 
-/// How often a thread looks follows from what others have left behind a lock, which its own
-/// operations do not show. That it once looked on for longer than anybody watched must not be taken
-/// for an answer where it soon gives up.
+/// The number of iterations depends on a value under a lock, which the thread's own operations do
+/// not show. If the loop once ran longer than the spin detection waits, that must not be taken as
+/// the result for executions in which it soon gives up.
 #[test]
-fn what_was_seen_of_a_loop_counts_for_the_same_past_only() {
+fn a_loop_is_taken_to_spin_only_with_the_same_past() {
     let outcome = Check::new().bound(1).run(|| {
         let (rounds, go) = (Arc::new(Mutex::new(0)), Arc::new(AtomicBool::new(false)));
         let done = Arc::new(AtomicBool::new(false));
@@ -183,7 +182,7 @@ fn what_was_seen_of_a_loop_counts_for_the_same_past_only() {
             thread::spawn(move || *rounds.lock().unwrap() = n)
         };
         let writers = [write(10), write(150)];
-        let looks = thread::spawn({
+        let polls = thread::spawn({
             let (rounds, go, done) = (rounds.clone(), go.clone(), done.clone());
             move || {
                 writers.into_iter().for_each(|writer| writer.join().unwrap());
@@ -192,16 +191,16 @@ fn what_was_seen_of_a_loop_counts_for_the_same_past_only() {
                 done.store(rounds == 10, SeqCst);
             }
         });
-        assert!(!done.load(SeqCst), "gave up before anybody said go");
+        assert!(!done.load(SeqCst), "gave up before the flag was set");
         go.store(true, SeqCst);
-        looks.join().unwrap();
+        polls.join().unwrap();
     });
     assert!(fails(&outcome), "{}", outcome.guarantee());
 }
 
-/// Threads that wait for each other in every way: by spinning, for a lock, for a notification of
-/// one of two; and who came when.
-fn waits(came: &Real<Vec<usize>>) {
+/// Threads that wait for each other in every way: by spinning, for a lock, and for a notification
+/// that wakes one of two. `came` records their order.
+fn waits(came: &StdMutex<Vec<usize>>) {
     let (ready, queue) =
         (Arc::new(AtomicBool::new(false)), Arc::new((Mutex::new(0), Condvar::new())));
     thread::scope(|scope| {
@@ -227,15 +226,18 @@ fn waits(came: &Real<Vec<usize>>) {
         }
     });
     // It fails in some executions.
-    assert!(came.lock().unwrap().last() != Some(&0), "somebody comes after the last item");
+    assert!(
+        came.lock().unwrap().last() != Some(&0),
+        "no thread took an item after the last notification"
+    );
 }
 
-/// Who only counts executions keeps nothing of their steps, and draws the same ones.
+/// A random search that only counts executions records no steps, and draws the same executions.
 #[test]
-fn a_walk_that_forgets_draws_the_same_executions() {
+fn a_search_without_records_draws_the_same_executions() {
     for order in [Order::Random, Order::Pct { depth: 3 }, Order::Urw] {
         let draw = |count| {
-            let came = Real::new(Vec::new());
+            let came = StdMutex::new(Vec::new());
             let check = Check::new().order(order).seed(7).runs(300).count(count).keep_going();
             let outcome = check.run(|| waits(&came));
             let tally = outcome.tally.unwrap();
@@ -249,15 +251,15 @@ fn a_walk_that_forgets_draws_the_same_executions() {
                 came.into_inner().unwrap(),
             )
         };
-        let (forgets, keeps) = (draw(Count::Executions), draw(Count::Traces));
-        assert!(forgets.2 > 0 && forgets.0 > 0, "{order:?}: some fail, others do not");
-        assert_eq!(forgets, keeps, "{order:?}");
+        let (counts, records) = (draw(Count::Executions), draw(Count::Traces));
+        assert!(counts.2 > 0 && counts.0 > 0, "{order:?}: some fail, others do not");
+        assert_eq!(counts, records, "{order:?}");
     }
 }
 
-/// The execution ends at its limit, also if the search goes on after a failure.
+/// An execution ends at its step limit, even if the search continues after a failure.
 #[test]
-fn a_search_that_keeps_going_leaves_an_execution_at_its_step_limit() {
+fn keep_going_ends_an_execution_at_its_step_limit() {
     for check in [Check::new(), Check::new().unbounded(), Check::new().order(Order::Random).runs(3)]
     {
         let outcome = check.keep_going().max_steps(60).run(|| {
@@ -272,9 +274,9 @@ fn a_search_that_keeps_going_leaves_an_execution_at_its_step_limit() {
     }
 }
 
-/// Whether a thread is followed ahead, and so executed again, depends on what is remembered of
-/// other executions. After how many steps it is seen to repeat itself must not: a livelock that
-/// does not show when its schedule is replayed would be reported as nondeterminism.
+/// Whether the spin detection runs a thread ahead, and so executes it again, depends on records of
+/// other executions. The number of steps until it detects a cycle must not: a livelock that a
+/// replay does not reproduce would be reported as nondeterminism.
 #[test]
 fn a_livelock_is_found_after_the_same_steps_in_every_execution() {
     let outcome = Check::new().order(Order::Random).runs(5).keep_going().run(|| {

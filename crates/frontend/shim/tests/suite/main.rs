@@ -1,6 +1,6 @@
-//! The tests of this crate in one program: linking many of them takes longer than running them. The
-//! ones beside this folder need a program of their own: they look at its memory, run it again, or
-//! print where their lines stand.
+//! Most tests of this crate in one program, because linking many programs takes longer than running
+//! them. The tests outside this folder need programs of their own: they measure the memory of the
+//! process, start it again, or compare line numbers with golden files.
 #![cfg(feature = "check")]
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
-//! The mirrors mean what std's types mean: inside a check under every schedule, and outside.
+//! The mirrors behave as std's types: inside a check under every schedule, and outside.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::time::Duration;
 
 use preempt::sync::atomic::{
@@ -28,10 +28,10 @@ fn inside(body: impl Fn() + Sync) -> Outcome {
     outcome
 }
 
-/// All results under all schedules.
+/// The results under all schedules.
 #[track_caller]
 fn results<T: Ord + Send>(body: impl Fn() -> T + Sync) -> BTreeSet<T> {
-    let seen = Real::new(BTreeSet::new());
+    let seen = StdMutex::new(BTreeSet::new());
     both(|| {
         let result = body();
         seen.lock().unwrap().insert(result);
@@ -70,7 +70,7 @@ fn atomics_compute() {
 
 #[test]
 fn weak_compare_and_exchange_may_fail_if_asked() {
-    let seen = Real::new(BTreeSet::new());
+    let seen = StdMutex::new(BTreeSet::new());
     let body = || {
         let n = AtomicUsize::new(0);
         let result = n.compare_exchange_weak(0, 1, SeqCst, SeqCst);
@@ -84,7 +84,7 @@ fn weak_compare_and_exchange_may_fail_if_asked() {
 
 #[test]
 fn spurious_wakeups_happen_if_asked() {
-    let waits = Real::new(BTreeSet::new());
+    let waits = StdMutex::new(BTreeSet::new());
     let body = || {
         let pair = Arc::new((Mutex::new(false), Condvar::new()));
         let t = thread::spawn({
@@ -110,7 +110,7 @@ fn spurious_wakeups_happen_if_asked() {
 }
 
 #[test]
-fn a_rwlock_lets_readers_in_together() {
+fn readers_of_a_rwlock_share_it() {
     let together = results(|| {
         let lock = Arc::new((RwLock::new(0), AtomicUsize::new(0)));
         let t = thread::spawn({
@@ -144,7 +144,7 @@ fn a_rwlock_lets_readers_in_together() {
 }
 
 #[test]
-fn once_happens_once() {
+fn call_once_runs_once() {
     let outcome = both(|| {
         let shared = Arc::new((Once::new(), AtomicUsize::new(0), OnceLock::new()));
         let handles: Vec<_> = (0..2)
@@ -166,7 +166,7 @@ fn once_happens_once() {
 }
 
 #[test]
-fn a_lazy_value_is_made_by_whoever_comes_first() {
+fn the_first_thread_initialises_a_lazy_value() {
     let makers = results(|| {
         let lazy = Arc::new(LazyLock::new(|| thread::current().id() == thread::current().id()));
         let first = Arc::new(AtomicUsize::new(0));
@@ -245,7 +245,7 @@ fn scoped_threads_borrow() {
     assert_eq!(outcome.executions(), Some(2));
 }
 
-/// A scope that panicked at the first panic would drop what its other threads still borrow.
+/// A scope that panicked at the first panic would drop values that other threads still borrow.
 #[test]
 fn a_scope_joins_all_threads_before_it_panics() {
     let outcome = Check::new().allow_panics().unbounded().run(|| {
@@ -263,7 +263,7 @@ fn a_scope_joins_all_threads_before_it_panics() {
 }
 
 #[test]
-fn a_scoped_thread_that_panics_is_seen() {
+fn the_panic_of_a_scoped_thread_is_found() {
     let outcome = Check::new()
         .run(|| thread::scope(|scope| drop(scope.spawn(|| panic!("inside the scope")))));
     assert!(
@@ -274,7 +274,7 @@ fn a_scoped_thread_that_panics_is_seen() {
 }
 
 #[test]
-fn threads_have_names_and_own_values() {
+fn threads_have_names_and_thread_locals() {
     preempt::thread_local! {
         static COUNT: Cell<u32> = const { Cell::new(1) };
         static NAMES: RefCell<Vec<String>> = RefCell::new(Vec::new());
@@ -295,7 +295,7 @@ fn threads_have_names_and_own_values() {
 }
 
 #[test]
-fn values_of_a_thread_are_dropped_at_its_end() {
+fn thread_locals_are_dropped_when_the_thread_ends() {
     struct Tell(Arc<AtomicUsize>);
     impl Drop for Tell {
         fn drop(&mut self) {
@@ -360,7 +360,7 @@ fn bounded_channels_wait_for_room() {
 }
 
 #[test]
-fn the_counts_of_an_arc_matter_where_they_are_looked_at() {
+fn both_values_of_a_reference_count_are_explored() {
     let seen = results(|| {
         let value = Arc::new(1);
         let t = thread::spawn({
@@ -378,7 +378,7 @@ fn the_counts_of_an_arc_matter_where_they_are_looked_at() {
 }
 
 #[test]
-fn who_drops_last_matters_if_the_destructor_synchronises() {
+fn the_last_drop_is_explored_in_either_thread() {
     struct Last(Arc<Mutex<Vec<thread::ThreadId>>>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -403,9 +403,9 @@ fn who_drops_last_matters_if_the_destructor_synchronises() {
 }
 
 #[test]
-fn objects_in_a_vector_are_told_apart() {
-    // With the allocator they are known by who made them. Otherwise the two threads take the two
-    // locks in any order of first use, and both orders lead to the same names.
+fn objects_in_a_vector_are_distinct() {
+    // With the allocator, the locks are identified by where they were allocated. Otherwise they
+    // are numbered by first use, and both orders of first use are explored.
     let outcome = inside(|| {
         let locks = Arc::new((0..2).map(Mutex::new).collect::<Vec<_>>());
         let handles: Vec<_> = (0..2)
@@ -438,7 +438,7 @@ fn statics_work() {
 }
 
 #[test]
-fn a_rendezvous_gives_back_what_nobody_takes() {
+fn a_rendezvous_channel_returns_a_value_that_is_not_received() {
     both(|| {
         let (tx, rx) = sync_channel::<u32>(0);
         let t = thread::spawn(move || tx.send(1));
@@ -463,27 +463,27 @@ fn plain_writes_to_atomics_are_seen_by_later_accesses() {
         assert_eq!(number.load(SeqCst), 5);
         number.with_mut(|value| *value += 1);
         assert_eq!(number.fetch_add(1, SeqCst), 6);
-        assert_eq!(format!("{number:?}"), "7", "the copy has the newest value");
+        assert_eq!(format!("{number:?}"), "7", "the copy has the latest value");
         assert_eq!(number.into_inner(), 7);
         let (mut one, mut other) = (1, 2);
         let mut pointer = AtomicPtr::new(&raw mut one);
         pointer.store(&raw mut other, SeqCst);
-        // SAFETY: the pointer is that of a variable which nothing else uses meanwhile.
+        // SAFETY: the pointer refers to a variable that nothing else uses meanwhile.
         unsafe { *pointer.load(SeqCst) += 10 };
         assert_eq!(other, 12);
         *pointer.get_mut() = std::ptr::null_mut();
         assert!(pointer.load(SeqCst).is_null());
-        // Another atomic in the same place.
+        // Another atomic at the same address.
         let cell = Mutex::new(AtomicUsize::new(1));
-        let get = || cell.lock().expect("no thread panics").load(SeqCst);
+        let get = || cell.lock().expect("mutex poisoned").load(SeqCst);
         assert_eq!(get(), 1);
-        *cell.lock().expect("no thread panics") = AtomicUsize::new(9);
+        *cell.lock().expect("mutex poisoned") = AtomicUsize::new(9);
         assert_eq!(get(), 9);
     });
 }
 
 #[test]
-fn a_weak_compare_exchange_that_fails_spuriously_finds_the_value_and_writes_nothing() {
+fn a_spurious_failure_returns_the_value_and_writes_nothing() {
     let outcome = Check::new().weak_cas_failures().run(|| {
         let number = AtomicUsize::new(1);
         match number.compare_exchange_weak(1, 2, SeqCst, SeqCst) {
@@ -496,7 +496,7 @@ fn a_weak_compare_exchange_that_fails_spuriously_finds_the_value_and_writes_noth
 
 #[test]
 fn a_loop_around_a_weak_exchange_that_may_fail_spuriously_is_explored() {
-    let most = Real::new(0);
+    let most = StdMutex::new(0);
     let checks = [Check::new(), Check::new().unbounded(), Check::new().reduce(Reduction::Source)];
     for check in checks {
         let outcome = check.weak_cas_failures().run(|| {
@@ -505,7 +505,7 @@ fn a_loop_around_a_weak_exchange_that_may_fail_spuriously_is_explored() {
                 let (mut old, mut tries) = (n.load(SeqCst), 0);
                 while let Err(now) = n.compare_exchange_weak(old, old + 1, SeqCst, SeqCst) {
                     tries = if now == old { tries + 1 } else { 0 };
-                    let mut most = most.lock().expect("no thread panics");
+                    let mut most = most.lock().expect("mutex poisoned");
                     *most = tries.max(*most);
                     old = now;
                 }
@@ -515,12 +515,12 @@ fn a_loop_around_a_weak_exchange_that_may_fail_spuriously_is_explored() {
                 move || n.fetch_update(SeqCst, SeqCst, |n| Some(n + 10))
             });
             add(&n);
-            assert!(t.join().expect("it does not panic").is_ok());
+            assert!(t.join().expect("the thread does not panic").is_ok());
             assert_eq!(n.load(SeqCst), 11);
         });
         assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
         let assumed = outcome.assumptions.join("; ");
         assert!(assumed.contains("fails spuriously at most twice in a row"), "{assumed}");
-        assert_eq!(*most.lock().expect("no thread panics"), 2);
+        assert_eq!(*most.lock().expect("mutex poisoned"), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The names of peers, and tokens.
+//! Loom's and shuttle's names for checks, and schedule tokens.
 
 use std::panic::catch_unwind;
 
@@ -12,7 +12,7 @@ use preempt::{
 
 fn lost_update() {
     let n = Arc::new(AtomicUsize::new(0));
-    // The last to be started is met first by a search, and moves first in the failing schedule.
+    // A search schedules the last thread first, and it steps first in the failing schedule.
     let idle = thread::spawn(|| drop(thread::spawn(|| ()).join()));
     let t = thread::spawn({
         let n = n.clone();
@@ -26,7 +26,7 @@ fn lost_update() {
 
 #[track_caller]
 fn fails(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
-    *catch_unwind(check).expect_err("it fails").downcast::<String>().expect("a text")
+    *catch_unwind(check).expect_err("the check fails").downcast::<String>().expect("a message")
 }
 
 fn token(text: &str) -> &str {
@@ -35,7 +35,7 @@ fn token(text: &str) -> &str {
 }
 
 #[test]
-fn all_find_a_lost_update() {
+fn every_check_function_finds_a_lost_update() {
     let mut bounded = Builder::new();
     bounded.preemption_bound = Some(1);
     bounded.max_branches = 1000;
@@ -76,8 +76,8 @@ fn a_token_of_another_test_is_refused() {
     assert!(fails(move || replay(fixed, token(&text))).contains("does not end as it did"));
 }
 
-/// Two threads start a child each; it is an error if the second thread comes first. A search meets
-/// the other order first.
+/// Two threads start a child each; it is an error if the second thread comes first. A search
+/// explores the other order first.
 fn children() {
     let n = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let handles: Vec<_> = (0..2)
@@ -98,13 +98,13 @@ fn children() {
 }
 
 #[test]
-fn a_token_names_threads_by_the_order_of_their_starts() {
+fn a_token_numbers_threads_by_the_order_of_their_starts() {
     let text = fails(|| model(children));
     assert!(fails(|| replay(children, token(&text))).contains("the second came first"));
 }
 
 #[test]
-fn leaks_of_memory_are_found() {
+fn memory_leaks_are_found() {
     let layout = Layout::new::<u64>();
     let leak = |body: &(dyn Fn() + Sync)| {
         let outcome = Check::new().run(body);

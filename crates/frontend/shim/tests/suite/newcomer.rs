@@ -1,4 +1,4 @@
-//! Programs as a newcomer writes them, each with the verdict that std's documentation implies:
+//! Programs as a new user writes them, each with the verdict that std's documentation implies:
 //! poisoned locks and `Once`s, reference counts, channels that lose an end, timeouts, barriers,
 //! park tokens, thread locals, lazy statics and scoped threads.
 //!
@@ -20,12 +20,12 @@ use preempt::{Check, FailureKind, thread};
 
 use super::kinds::{fails, fails_with, passes, passes_with};
 
-/// Panics without a message on the standard error.
+/// Panics without a message on stderr.
 fn give_up() {
     std::panic::resume_unwind(Box::new("given up"));
 }
 
-/// Runs something that panics, and catches it.
+/// Runs `f`, which panics, and catches the panic.
 fn caught(f: impl FnOnce()) {
     assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
 }
@@ -33,7 +33,7 @@ fn caught(f: impl FnOnce()) {
 // ---- locks ----
 
 #[test]
-fn a_lock_that_a_panic_poisoned_can_be_recovered() {
+fn a_poisoned_lock_can_be_recovered() {
     passes(|| {
         let balance = Arc::new(Mutex::new(10));
         let t = thread::spawn({
@@ -77,7 +77,7 @@ fn a_poisoned_lock_that_is_unwrapped_panics_in_some_schedules_only() {
     fails(FailureKind::Panic, body);
 }
 
-/// In the body of `if let` the guard of the condition still lives.
+/// A guard in the condition of `if let` lives until the end of the body.
 #[test]
 fn a_guard_in_the_condition_of_an_if_let_is_held_in_the_body() {
     let queue = |again: bool| {
@@ -115,8 +115,8 @@ fn a_read_lock_cannot_be_upgraded() {
     });
 }
 
-/// `resume_unwind` calls no panic hook. Its destructors lock while others run, and none of these
-/// is taken to unwind.
+/// `resume_unwind` calls no panic hook. Destructors lock while other threads run, and those threads
+/// do not count as unwinding.
 #[test]
 fn a_thread_that_resumes_a_panic_unwinds_alone() {
     struct Unwinds(Arc<Mutex<usize>>);
@@ -146,9 +146,9 @@ fn a_thread_that_resumes_a_panic_unwinds_alone() {
     });
 }
 
-/// The panic count of the OS thread must be what it was when the execution is abandoned.
+/// Abandoning the execution must restore the panic count of the OS thread.
 #[test]
-fn a_thread_that_deadlocks_while_it_unwinds_leaves_nothing_behind() {
+fn a_deadlock_while_unwinding_leaves_the_os_thread_clean() {
     struct Locks(Arc<Mutex<()>>);
     impl Drop for Locks {
         fn drop(&mut self) {
@@ -192,12 +192,12 @@ fn a_once_that_panicked_is_poisoned_until_it_is_forced() {
         });
         assert!(once.is_completed() && [1, 2].contains(&runs.load(SeqCst)));
         t.join().unwrap();
-        once.call_once(|| unreachable!("it is completed"));
+        once.call_once(|| unreachable!("already completed"));
     });
 }
 
 #[test]
-fn a_poisoned_once_that_nobody_forces_panics() {
+fn a_poisoned_once_that_is_not_forced_panics() {
     fails(FailureKind::Panic, || {
         let once = Arc::new(Once::new());
         let t = thread::spawn({
@@ -256,9 +256,9 @@ preempt::lazy_static! {
     static ref REGISTRY: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 }
 
-/// It is empty at the beginning of every execution.
+/// A `lazy_static!` is uninitialised at the start of every execution.
 #[test]
-fn a_lazy_static_begins_anew_in_every_execution() {
+fn a_lazy_static_is_initialised_in_every_execution() {
     passes(|| {
         let t = thread::spawn(|| REGISTRY.lock().unwrap().push(1));
         REGISTRY.lock().unwrap().push(2);
@@ -271,7 +271,7 @@ fn a_lazy_static_begins_anew_in_every_execution() {
 
 // ---- reference counts ----
 
-/// Both may find the other's reference, and then nobody gets the value.
+/// Both threads may see the other's reference, and then neither gets the value.
 #[test]
 fn try_unwrap_may_fail_for_both_owners_and_into_inner_does_not() {
     let body = |take: fn(Arc<Mutex<usize>>) -> Option<Mutex<usize>>| {
@@ -291,7 +291,7 @@ fn try_unwrap_may_fail_for_both_owners_and_into_inner_does_not() {
 }
 
 #[test]
-fn get_mut_succeeds_only_after_the_other_owner_is_gone() {
+fn get_mut_succeeds_only_after_the_other_owner_dropped_its_reference() {
     passes(|| {
         let mut value = Arc::new(1);
         let t = thread::spawn({
@@ -308,7 +308,7 @@ fn get_mut_succeeds_only_after_the_other_owner_is_gone() {
 }
 
 #[test]
-fn a_weak_reference_may_come_too_late() {
+fn an_upgrade_may_come_too_late() {
     let body = |must: bool| {
         move || {
             let node = Arc::new(AtomicUsize::new(1));
@@ -316,7 +316,7 @@ fn a_weak_reference_may_come_too_late() {
             let t = thread::spawn(move || drop(node));
             match weak.upgrade() {
                 Some(node) => assert_eq!(node.load(SeqCst), 1),
-                None => assert!(!must, "the node is gone"),
+                None => assert!(!must, "the node was dropped"),
             }
             t.join().unwrap();
             assert!(weak.upgrade().is_none());
@@ -326,16 +326,16 @@ fn a_weak_reference_may_come_too_late() {
     fails(FailureKind::Panic, body(true));
 }
 
-/// A parent owns its child, and the child knows its parent.
+/// A parent owns its child, and the child refers to its parent.
 struct Parent(Mutex<Option<Arc<Child>>>);
 
 enum Child {
     Owns(#[allow(dead_code)] Arc<Parent>),
-    Knows(Weak<Parent>),
+    Refers(Weak<Parent>),
 }
 
 #[test]
-fn a_cycle_of_owners_leaks_and_one_with_a_weak_reference_does_not() {
+fn a_reference_cycle_leaks_unless_one_reference_is_weak() {
     fails(FailureKind::Leak, || {
         let parent = Arc::new(Parent(Mutex::new(None)));
         let t = thread::spawn({
@@ -352,18 +352,18 @@ fn a_cycle_of_owners_leaks_and_one_with_a_weak_reference_does_not() {
         let t = thread::spawn({
             let parent = parent.clone();
             move || {
-                let child = Arc::new(Child::Knows(Arc::downgrade(&parent)));
+                let child = Arc::new(Child::Refers(Arc::downgrade(&parent)));
                 *parent.0.lock().unwrap() = Some(child);
             }
         });
         t.join().unwrap();
         let child = parent.0.lock().unwrap().clone().unwrap();
-        let Child::Knows(of) = &*child else { unreachable!("it was made so") };
+        let Child::Refers(of) = &*child else { unreachable!("created as `Refers`") };
         assert!(Arc::ptr_eq(&of.upgrade().unwrap(), &parent));
     });
 }
 
-/// Whoever drops the last reference runs the destructor, and its panic is one of the program.
+/// The thread that drops the last reference runs the destructor; its panic is a finding.
 struct Fragile(AtomicBool);
 
 impl Drop for Fragile {
@@ -373,7 +373,7 @@ impl Drop for Fragile {
 }
 
 #[test]
-fn a_panic_in_the_destructor_of_an_arc_is_found_whoever_drops_it() {
+fn a_panic_in_the_destructor_of_an_arc_is_found_in_either_thread() {
     let body = |in_use: bool| {
         move || {
             let fragile = Arc::new(Fragile(AtomicBool::new(false)));
@@ -393,7 +393,7 @@ fn a_panic_in_the_destructor_of_an_arc_is_found_whoever_drops_it() {
 }
 
 #[test]
-fn make_mut_leaves_others_what_they_had() {
+fn make_mut_does_not_change_the_value_of_other_owners() {
     passes(|| {
         let mut list = Arc::new(vec![1]);
         let t = thread::spawn({
@@ -408,7 +408,7 @@ fn make_mut_leaves_others_what_they_had() {
 
 // ---- channels ----
 
-/// Counts itself out when it is dropped.
+/// Decrements a counter when it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -425,7 +425,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn a_sender_that_waits_learns_that_the_receiver_is_gone() {
+fn a_blocked_sender_fails_when_the_receiver_is_dropped() {
     for bound in [0, 1] {
         passes(move || {
             let alive = Arc::new(AtomicUsize::new(0));
@@ -439,14 +439,14 @@ fn a_sender_that_waits_learns_that_the_receiver_is_gone() {
             });
             drop(receiver);
             assert!(t.join().unwrap() <= bound);
-            assert_eq!(alive.load(SeqCst), 0, "what was not received is dropped");
+            assert_eq!(alive.load(SeqCst), 0, "values that were not received are dropped");
         });
     }
 }
 
-/// The receiver's loop ends when the last sender is gone: not while one of them is kept.
+/// The receiver's loop ends when the last sender is dropped, and blocks while one is kept.
 #[test]
-fn a_receiver_that_waits_learns_that_all_senders_are_gone() {
+fn a_blocked_receiver_fails_when_all_senders_are_dropped() {
     let body = |keeps: bool| {
         move || {
             let (sender, receiver) = mpsc::channel();
@@ -471,7 +471,7 @@ fn a_request_carries_the_channel_for_its_answer() {
         let (requests, server) = mpsc::channel::<(usize, mpsc::Sender<usize>)>();
         let t = thread::spawn(move || {
             for (number, answer) in server {
-                // Whoever asked may have gone.
+                // The client may have dropped its receiver.
                 let _ = answer.send(number * number);
             }
         });
@@ -505,7 +505,7 @@ fn a_wait_with_a_timeout_may_end_either_way() {
                 .wait_timeout_while(ready, Duration::from_secs(1), |ready| !*ready)
                 .unwrap();
             assert_eq!(timeout.timed_out(), !*ready);
-            assert!(*ready || !trusts, "a second is long enough");
+            assert!(*ready || !trusts, "the flag is set before the timeout");
             drop(ready);
             t.join().unwrap();
         }
@@ -538,7 +538,7 @@ fn a_barrier_has_one_leader_in_each_round() {
 }
 
 #[test]
-fn tokens_of_park_do_not_add_up() {
+fn park_tokens_do_not_accumulate() {
     let body = |parks: usize| {
         move || {
             let waiter = thread::spawn(move || (0..parks).for_each(|_| thread::park()));
@@ -590,9 +590,9 @@ fn a_thread_is_polled_until_it_has_finished() {
 
 // ---- loops that write, futures ----
 
-/// Peterson's lock. The loop reads and yields; a counter makes every round a write.
+/// Peterson's lock. The loop reads and yields; a counter makes every iteration write.
 #[test]
-fn petersons_lock_excludes_whatever_its_loop_counts() {
+fn petersons_lock_works_whether_or_not_its_loop_counts() {
     struct Peterson {
         wants: [AtomicBool; 2],
         turn: AtomicUsize,
@@ -636,7 +636,7 @@ fn petersons_lock_excludes_whatever_its_loop_counts() {
     fails(FailureKind::Race, body(false));
 }
 
-/// Ready at its third poll; it wakes itself until then.
+/// A future that is ready at its third poll and wakes itself until then.
 struct Third(Cell<usize>);
 
 impl Future for Third {
@@ -652,7 +652,7 @@ impl Future for Third {
     }
 }
 
-/// Polls two futures by turns until both are ready.
+/// Polls two futures in turn until both are ready.
 async fn join(first: impl Future<Output = ()>, second: impl Future<Output = ()>) {
     let (mut first, mut second) = (pin!(first), pin!(second));
     let (mut first_done, mut second_done) = (false, false);
@@ -687,7 +687,7 @@ fn a_future_that_wakes_itself_beside_one_that_another_thread_sets() {
 // ---- memory ----
 
 #[test]
-fn a_box_that_changes_hands_is_dropped_once_and_one_that_is_shared_is_used_after_free() {
+fn a_box_passed_on_is_dropped_once_and_a_shared_one_is_used_after_free() {
     let body = |takes: bool| {
         move || {
             let node = Box::into_raw(Box::new(AtomicUsize::new(1)));
@@ -704,7 +704,7 @@ fn a_box_that_changes_hands_is_dropped_once_and_one_that_is_shared_is_used_after
             });
             let null = std::ptr::null_mut();
             let node = if takes { slot.swap(null, SeqCst) } else { slot.load(SeqCst) };
-            // SAFETY: it is not freed, if it was taken. If it was not, that is the bug.
+            // SAFETY: not freed if it was taken; if it was not, this is the bug.
             if let Some(value) = unsafe { node.as_ref() } {
                 assert_eq!(value.load(SeqCst), 1);
             }
@@ -768,7 +768,7 @@ preempt::thread_local! {
     static LAST: Report = Report(Cell::new(None));
 }
 
-/// Sends what its thread has seen when the thread ends.
+/// Sends its value when its thread ends.
 struct Report(Cell<Option<mpsc::Sender<usize>>>);
 
 impl Drop for Report {
@@ -804,7 +804,7 @@ fn a_panic_in_the_destructor_of_a_thread_local_is_found() {
     struct Unused(Cell<bool>);
     impl Drop for Unused {
         fn drop(&mut self) {
-            assert!(!self.0.get(), "used for nothing");
+            assert!(!self.0.get(), "the thread local was not used");
         }
     }
     preempt::thread_local! {
@@ -856,7 +856,7 @@ fn scoped_threads_borrow_and_are_joined_at_the_end() {
 }
 
 #[test]
-fn a_panic_of_a_scoped_thread_fails_although_its_handle_is_dropped() {
+fn a_panic_of_a_scoped_thread_fails_even_if_its_handle_is_dropped() {
     fails(FailureKind::Panic, || {
         let n = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -870,7 +870,7 @@ fn a_panic_of_a_scoped_thread_fails_although_its_handle_is_dropped() {
     });
 }
 
-/// The first thread ends before the other one, which goes on.
+/// The first thread ends before the other thread, which continues.
 #[test]
 fn a_thread_that_is_not_joined_runs_to_its_end() {
     let body = |wrong: bool| {

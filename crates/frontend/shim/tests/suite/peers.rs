@@ -1,14 +1,14 @@
-//! What other checkers of Rust code got wrong once, as regression tests.
+//! Programs that other checkers of Rust code once got wrong.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex as Real;
+use std::sync::Mutex as StdMutex;
 use std::time::Duration;
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Condvar, Mutex};
 use preempt::{Cache, Check, Order, Reduction, hint, thread};
 
-/// Every strategy that covers everything.
+/// Every strategy that explores all schedules.
 fn complete() -> [Check; 6] {
     [
         Check::new().order(Order::Executions),
@@ -20,12 +20,12 @@ fn complete() -> [Check; 6] {
     ]
 }
 
-/// All results that a test can have, under every complete strategy.
+/// The results of a test, which must be the same under every complete strategy.
 #[track_caller]
 fn results<T: Ord + Clone + std::fmt::Debug + Send>(body: impl Fn() -> T + Sync) -> BTreeSet<T> {
     let mut all: Option<BTreeSet<T>> = None;
     for check in complete() {
-        let seen = Real::new(BTreeSet::new());
+        let seen = StdMutex::new(BTreeSet::new());
         let outcome = check.run(|| {
             let result = body();
             seen.lock().unwrap().insert(result);
@@ -98,9 +98,9 @@ fn a_swap_against_a_store_sees_one_of_them() {
 
 #[test]
 fn a_switch_from_a_blocked_thread_is_free() {
-    // The order 2, 1, 0 of the critical sections needs no preemption: main waits, and so do those
-    // who are not their turn.
-    let seen = Real::new(BTreeSet::new());
+    // The order 2, 1, 0 of the critical sections needs no preemption: main waits, and a switch
+    // away from a waiting thread is free.
+    let seen = StdMutex::new(BTreeSet::new());
     let outcome = Check::new().bound(0).run(|| {
         let log = Arc::new(Mutex::new(Vec::new()));
         let handles: Vec<_> = (0..3)
@@ -116,7 +116,7 @@ fn a_switch_from_a_blocked_thread_is_free() {
 }
 
 #[test]
-fn a_wait_with_a_timeout_returns_though_nobody_notifies() {
+fn a_wait_with_a_timeout_returns_without_a_notification() {
     let seen = results(|| {
         let pair = (Mutex::new(()), Condvar::new());
         let guard = pair.0.lock().unwrap();
@@ -147,7 +147,7 @@ fn a_wait_with_a_timeout_may_be_notified_or_not() {
     assert_eq!(seen, BTreeSet::from([(false, true), (true, false), (true, true)]));
 }
 
-/// How a thread waits for a flag.
+/// A thread waits for a flag and calls `pause` in its loop.
 fn spins(pause: impl Fn() + Send + Sync + Copy + 'static) {
     for check in complete() {
         let outcome = check.run(|| {
@@ -190,7 +190,7 @@ fn six_threads_work() {
 }
 
 #[test]
-fn the_panic_of_a_thread_is_its_result() {
+fn join_returns_the_panic_of_the_thread() {
     let outcome = Check::new().unbounded().allow_panics().run(|| {
         let t = thread::spawn(|| -> usize { panic!("expected") });
         let payload = t.join().expect_err("it panics");
@@ -207,7 +207,7 @@ fn more_threads_than_are_supported_are_refused() {
             handles.into_iter().for_each(|handle| assert!(handle.join().is_ok()));
         })
     });
-    let text = panic.expect_err("too many").downcast::<String>().expect("a text");
+    let text = panic.expect_err("too many").downcast::<String>().expect("a message");
     assert!(text.contains("more than 64 threads"), "{text}");
     let outcome = Check::new().unbounded().run(|| {
         let handles: Vec<_> = (0..63).map(|at| thread::spawn(move || at)).collect();

@@ -1,4 +1,4 @@
-//! Tests as users of loom and of shuttle write them: only the name of the crate is another.
+//! Tests as users of loom and shuttle write them: only the name of the crate differs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 fn fails<T>(check: impl FnOnce() -> T) -> String {
     *catch_unwind(AssertUnwindSafe(check))
         .map(drop)
-        .expect_err("it fails")
+        .expect_err("the check fails")
         .downcast::<String>()
-        .expect("a text")
+        .expect("a message")
 }
 
 mod from_loom {
@@ -30,7 +30,7 @@ mod from_loom {
     }
 
     #[test]
-    fn statics_begin_anew() {
+    fn statics_are_reset_for_every_execution() {
         for _ in 0..2 {
             let outcome = preempt::Check::new().unbounded().run(|| {
                 let t = thread::spawn(|| {
@@ -45,7 +45,7 @@ mod from_loom {
             assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
             assert!(outcome.executions() >= Some(4), "{:?}", outcome.executions());
         }
-        // Outside a check it is one static.
+        // Outside a check it is an ordinary static.
         assert_eq!(TURN.fetch_add(1, Ordering::SeqCst), 0);
         assert_eq!(std::thread::spawn(|| TURN.load(Ordering::SeqCst)).join().unwrap(), 1);
     }
@@ -54,7 +54,7 @@ mod from_loom {
         flag: AtomicUsize,
         data: UnsafeCell<usize>,
     }
-    // SAFETY: what is done to it is checked.
+    // SAFETY: the check reports unordered accesses.
     unsafe impl Sync for Lock {}
     // SAFETY: as above.
     unsafe impl Send for Lock {}
@@ -84,14 +84,14 @@ mod from_loom {
     }
 
     #[test]
-    fn a_lock_of_ones_own() {
+    fn a_hand_written_lock() {
         loom::model(|| lock(Ordering::Acquire));
         let text = fails(|| loom::model(|| lock(Ordering::Relaxed)));
         assert!(text.contains("data race on the cell made at"), "{text}");
     }
 
     #[test]
-    fn all_settings_are_there() {
+    fn all_settings_exist() {
         let mut builder = loom::model::Builder::new();
         builder.max_threads = 2;
         builder.max_branches = 1_000;
@@ -136,7 +136,7 @@ mod from_loom {
     }
 
     #[test]
-    fn what_is_allocated_is_tracked() {
+    fn allocations_are_tracked() {
         use loom::alloc::{Layout, Track, alloc, dealloc};
         loom::model(|| {
             let layout = Layout::new::<u64>();
@@ -147,7 +147,7 @@ mod from_loom {
     }
 
     #[test]
-    fn a_future_is_waited_for() {
+    fn block_on_waits_for_a_future() {
         loom::model(|| assert_eq!(loom::future::block_on(async { 1 }), 1));
     }
 }
@@ -190,7 +190,7 @@ mod from_shuttle {
     }
 
     #[test]
-    fn every_scheduler_finds_it() {
+    fn every_scheduler_finds_the_lost_update() {
         assert_eq!(Runner::new(RandomScheduler::new(50), Config::new()).run(nothing_lost), 50);
         assert_eq!(
             Runner::new(DfsScheduler::new(None, false), Config::default()).run(nothing_lost),
@@ -220,7 +220,7 @@ mod from_shuttle {
     }
 
     #[test]
-    fn a_schedule_is_kept_in_a_file() {
+    fn a_schedule_is_saved_in_a_file() {
         let folder = std::env::temp_dir().join(format!("preempt-ports-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut config = Config::new();
@@ -241,7 +241,7 @@ mod from_shuttle {
     }
 
     #[test]
-    fn long_executions_fail_or_are_left() {
+    fn long_executions_fail_or_are_skipped() {
         let long = || (0..100).for_each(|_| drop(Mutex::new(()).lock()));
         let mut config = Config::new();
         config.max_steps = MaxSteps::FailAfter(50);

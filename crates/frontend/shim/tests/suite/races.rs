@@ -1,8 +1,8 @@
-//! What orders plain accesses, and what does not, one synchronisation at a time.
+//! Which synchronisation operations order plain accesses, tested one pair at a time.
 //!
-//! In each pair the first thread writes a cell and then does something to an object, the second
-//! does something to the object and then writes the cell. The accesses race unless the one releases
-//! and the other acquires.
+//! In each pair the first thread writes a cell and then operates on an object; the second thread
+//! operates on the object and then writes the cell. The writes race unless the first operation
+//! releases and the second acquires.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ struct Shared {
     atomic: AtomicUsize,
 }
 
-// SAFETY: inside a check one thread runs at a time, and the value is never used: only the accesses
-// are announced.
+// SAFETY: inside a check one thread runs at a time, and the value is never used: the accesses only
+// notify the race detector.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -35,8 +35,8 @@ impl Shared {
     }
 }
 
-/// Whether a data race is found if one thread does the first and another the second. Nothing else
-/// may be found.
+/// Whether a data race is found if one thread runs `first` and another `second`. Asserts that
+/// nothing else is found.
 fn races(first: fn(&Shared), second: fn(&Shared)) -> bool {
     let outcome = Check::new().unbounded().keep_going().run(|| {
         let shared = Arc::new(Shared::default());
@@ -55,9 +55,9 @@ fn races(first: fn(&Shared), second: fn(&Shared)) -> bool {
     !outcome.findings.is_empty()
 }
 
-/// Two accesses that race are one error, whichever comes first. The child's write comes second with
-/// one preemption less than the parent's does, and a search that meets the other order first still
-/// ends with the simpler schedule.
+/// A pair of racing accesses is one error, whichever access comes first. The schedule in which the
+/// child's write comes second needs one preemption less than the other, and a search that finds the
+/// other first still reports the simpler one.
 #[test]
 fn a_race_is_shown_with_the_fewest_preemptions_of_either_order() {
     for check in [
@@ -88,10 +88,9 @@ fn a_race_is_shown_with_the_fewest_preemptions_of_either_order() {
     }
 }
 
-/// A reader of a lock, then a writer of it: the end of reading comes before the beginning of
-/// writing.
+/// A reader of a lock, then a writer: the reader's unlock is ordered before the writer's lock.
 #[test]
-fn the_end_of_reading_orders_the_next_writer() {
+fn a_read_unlock_orders_the_next_writer() {
     let reads = |shared: &Shared| {
         let _guard = shared.lock.read().unwrap();
         shared.read();
@@ -134,7 +133,7 @@ fn readers_do_not_order_each_other() {
 }
 
 #[test]
-fn a_downgrade_orders_what_was_written_before() {
+fn a_downgrade_orders_earlier_writes() {
     let downgrades = |shared: &Shared| {
         let guard = shared.lock.write().unwrap();
         shared.write();
@@ -154,7 +153,7 @@ fn a_downgrade_orders_what_was_written_before() {
 }
 
 #[test]
-fn what_follows_the_end_of_reading_is_not_ordered() {
+fn accesses_after_a_read_unlock_are_not_ordered() {
     let late = |shared: &Shared| {
         drop(shared.lock.read().unwrap());
         shared.read();
@@ -167,7 +166,7 @@ fn what_follows_the_end_of_reading_is_not_ordered() {
 }
 
 #[test]
-fn a_mutex_orders_what_it_protects_and_nothing_else() {
+fn a_mutex_orders_only_accesses_inside_its_critical_sections() {
     let inside = |shared: &Shared| {
         let _guard = shared.mutex.lock().unwrap();
         shared.write();
@@ -192,7 +191,7 @@ fn a_mutex_orders_what_it_protects_and_nothing_else() {
     assert!(races(inside, despite));
 }
 
-/// A thread that waits gives the mutex back, and takes it again.
+/// A waiting thread releases the mutex and acquires it again.
 #[test]
 fn a_wait_orders_through_its_mutex() {
     let waits = |shared: &Shared| {
@@ -228,7 +227,7 @@ fn consume(shared: &Shared, order: preempt::sync::atomic::Ordering) {
 }
 
 #[test]
-fn a_release_orders_an_acquisition_that_reads_it() {
+fn a_release_synchronises_with_an_acquire_that_reads_it() {
     assert!(!races(|shared| publish(shared, Release), |shared| consume(shared, Acquire)));
     assert!(races(|shared| publish(shared, Relaxed), |shared| consume(shared, Acquire)));
     assert!(races(|shared| publish(shared, Release), |shared| consume(shared, Relaxed)));
@@ -243,12 +242,12 @@ fn a_release_orders_an_acquisition_that_reads_it() {
     };
     assert!(
         races(late, |shared| consume(shared, Acquire)),
-        "what follows a release is not passed on"
+        "accesses after a release are not ordered"
     );
 }
 
 #[test]
-fn fences_make_relaxed_accesses_order() {
+fn fences_make_relaxed_accesses_synchronise() {
     let fenced_store = |shared: &Shared| {
         shared.write();
         fence(Release);
@@ -269,19 +268,19 @@ fn fences_make_relaxed_accesses_order() {
         shared.write();
         shared.atomic.store(1, Relaxed);
     };
-    assert!(races(late_write, fenced_load), "a fence passes on what came before it");
+    assert!(races(late_write, fenced_load), "a release fence covers only earlier accesses");
     let late_fence = |shared: &Shared| {
         fence(Acquire);
         consume(shared, Relaxed);
     };
     assert!(
         races(|shared| publish(shared, Release), late_fence),
-        "a fence acquires what was loaded before it"
+        "an acquire fence covers only earlier loads"
     );
 }
 
-/// Whether a third thread finds a release through a relaxed operation of a second one.
-fn passed_on(by: fn(&AtomicUsize)) -> bool {
+/// Whether a third thread acquires a release through a relaxed operation of a second thread.
+fn synchronises_through(by: fn(&AtomicUsize)) -> bool {
     let outcome = Check::new().unbounded().keep_going().run(|| {
         let shared = Arc::new(Shared::default());
         let spawn = |f: Box<dyn FnOnce(&Shared) + Send>| {
@@ -309,14 +308,14 @@ fn passed_on(by: fn(&AtomicUsize)) -> bool {
 }
 
 #[test]
-fn a_release_sequence_goes_on_through_updates_and_ends_with_a_store() {
-    assert!(passed_on(|atomic| _ = atomic.fetch_add(1, Relaxed)));
-    assert!(passed_on(|atomic| _ = atomic.swap(2, Relaxed)));
-    assert!(!passed_on(|atomic| atomic.store(2, Relaxed)));
+fn a_release_sequence_continues_through_updates_and_ends_at_a_store() {
+    assert!(synchronises_through(|atomic| _ = atomic.fetch_add(1, Relaxed)));
+    assert!(synchronises_through(|atomic| _ = atomic.swap(2, Relaxed)));
+    assert!(!synchronises_through(|atomic| atomic.store(2, Relaxed)));
 }
 
 #[test]
-fn an_exchange_that_fails_acquires_by_its_second_ordering() {
+fn a_failed_exchange_acquires_by_its_failure_ordering() {
     assert!(!races(
         |shared| publish(shared, Release),
         |shared| {
@@ -336,7 +335,7 @@ fn an_exchange_that_fails_acquires_by_its_second_ordering() {
 }
 
 #[test]
-fn a_barrier_orders_what_came_before_it() {
+fn a_barrier_orders_earlier_accesses() {
     let outcome = Check::new().unbounded().run(|| {
         let shared = Arc::new((Shared::default(), Barrier::new(2)));
         let other = thread::spawn({
@@ -354,7 +353,7 @@ fn a_barrier_orders_what_came_before_it() {
 }
 
 #[test]
-fn a_token_orders_parking_after_unparking() {
+fn unpark_is_ordered_before_the_park_it_wakes() {
     let outcome = Check::new().unbounded().run(|| {
         let shared = Arc::new(Shared::default());
         let main = thread::current();
@@ -379,10 +378,9 @@ fn a_token_orders_parking_after_unparking() {
     ));
 }
 
-/// What a parent does after it has started a thread is not ordered before what the thread does, nor
-/// the other way round before it has joined it.
+/// Accesses of the parent between `spawn` and `join` are not ordered with accesses of the child.
 #[test]
-fn spawn_and_join_order_and_nothing_between_them() {
+fn only_spawn_and_join_order_parent_and_child() {
     let outcome = Check::new().unbounded().run(|| {
         let shared = Arc::new(Shared::default());
         shared.write();

@@ -1,4 +1,4 @@
-//! Schedules of Rust tests: saved, replayed, stopped before a preemption, and refused where they do
+//! Schedules of Rust tests: saved, replayed, stopped before a preemption, and refused if they do
 //! not fit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,8 +47,9 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn refused(check: &Check, body: impl Fn() + Sync) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(|| check.run(body))).expect_err("it is refused");
-    *panic.downcast::<String>().expect("a text")
+    let panic =
+        catch_unwind(AssertUnwindSafe(|| check.run(body))).expect_err("the check is refused");
+    *panic.downcast::<String>().expect("a message")
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn a_schedule_that_cannot_be_saved_does_not_hide_the_finding() {
 }
 
 #[test]
-fn a_file_says_what_is_replayed_and_a_token_says_the_same() {
+fn a_file_and_a_token_replay_the_same_schedule() {
     let path = file("lost-update.schedule");
     let found = Check::new().save_schedule(&path).report(lost_update);
     let saved = std::fs::read_to_string(&path).unwrap();
@@ -112,7 +113,7 @@ fn a_replay_stops_before_a_preemption() {
 }
 
 #[test]
-fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
+fn a_mismatched_schedule_says_what_was_expected_and_what_was_found() {
     let path = file("fits.schedule");
     Check::new().save_schedule(&path).run(lost_update);
     let replay = Check::new().replay(path.to_str().unwrap());
@@ -131,9 +132,9 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
         "{why}"
     );
     let saved = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, saved.replace("1 t1:", "1 somebody:")).unwrap();
+    std::fs::write(&path, saved.replace("1 t1:", "1 other:")).unwrap();
     let why = refused(&replay, lost_update);
-    assert!(why.contains("thread 1 was `somebody`, and is `t1` now"), "{why}");
+    assert!(why.contains("thread 1 was `other`, and is `t1` now"), "{why}");
     std::fs::write(&path, saved.replace("an update was lost", "all is well")).unwrap();
     let why = refused(&replay, lost_update);
     assert!(
@@ -148,9 +149,9 @@ fn a_schedule_that_does_not_fit_says_what_was_expected_and_what_is_seen() {
     );
 }
 
-/// What a test makes itself may begin with any value.
+/// An object that the test creates may have any initial value.
 #[test]
-fn a_value_need_not_begin_with_zero() {
+fn an_initial_value_need_not_be_zero() {
     let body = || {
         let n = Arc::new(AtomicUsize::new(5));
         let t = thread::spawn({
@@ -171,14 +172,14 @@ fn a_value_need_not_begin_with_zero() {
 }
 
 #[test]
-fn what_random_orders_find_is_made_as_simple_as_what_icb_finds() {
+fn findings_of_random_orders_shrink_to_the_schedules_of_icb() {
     let simplest = &Check::new().run(lost_update).findings[0];
     for order in [Order::Random, Order::Urw, Order::Pct { depth: 3 }, Order::Executions] {
         let check =
             Check::new().order(order).runs(10_000).shrink(std::time::Duration::from_secs(600));
         for seed in 0..10 {
             let finding = &check.clone().seed(seed).run(lost_update).findings[0];
-            let shrunk = finding.shrunk.expect("it was looked for a simpler one");
+            let shrunk = finding.shrunk.expect("a finding is shrunk");
             assert!(shrunk.fewest, "{order:?}, {seed}: {shrunk:?}");
             let steps = finding.schedule.steps().len();
             assert_eq!(

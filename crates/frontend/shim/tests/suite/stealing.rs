@@ -2,8 +2,8 @@
 //! on preemptions.
 //!
 //! One owner pushes and pops four items, one thief tries to steal twice. The queue begins with two
-//! slots and grows. Head and tail are read by interlocked operations, as there, so that two reads
-//! of one of them depend on each other. Whether the first switch away from the owner, after it has
+//! slots and grows. As in CHESS, interlocked operations read head and tail, so that two reads
+//! of one of them are dependent. Whether the first switch away from the owner, after it has
 //! started the thief, counts as a preemption decides all of these numbers.
 
 use std::sync::Mutex as Uncontrolled;
@@ -12,7 +12,7 @@ use preempt::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex};
 use preempt::{Cache, Check, Order, Reduction, thread};
 
-/// The items, in as many slots as the queue has room for: always a power of two.
+/// The slots; their number is always a power of two.
 struct Slots(Vec<usize>);
 
 impl Slots {
@@ -26,7 +26,7 @@ impl Slots {
     }
 }
 
-/// Items lie from `head` to `tail`. The owner works at the tail without the lock as long as there
+/// Items are stored from `head` to `tail`. The owner works at the tail without the lock while there
 /// is room, and thieves at the head.
 struct Queue {
     head: AtomicIsize,
@@ -86,7 +86,7 @@ impl Queue {
         self.append(read(&self.tail), item);
     }
 
-    /// Moves the tail back and takes the item there, unless a thief may want it too.
+    /// Decrements the tail and takes the item there, unless a thief may be taking it too.
     fn try_pop(&self) -> Option<usize> {
         let tail = read(&self.tail) - 1;
         self.tail.store(tail, SeqCst);

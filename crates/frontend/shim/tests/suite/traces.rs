@@ -1,11 +1,11 @@
-//! What traces of tests show: files, guards that are dropped, the insides of the library, and the
-//! command that replays a schedule.
+//! Traces of Rust tests: file names, dropped guards, operations inside the library, and the command
+//! that replays a schedule.
 
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Mutex, mpsc};
 use preempt::{Check, thread};
 
-/// The failure of a deadlock names no file.
+/// The message of a deadlock names no file, so the trace does.
 #[test]
 fn a_trace_names_its_file_unless_the_failure_does() {
     let report = Check::new().report(|| {
@@ -35,7 +35,7 @@ fn a_trace_names_its_file_unless_the_failure_does() {
 }
 
 #[test]
-fn the_end_of_a_guard_does_not_read_like_a_lock() {
+fn an_unlock_is_shown_as_an_unlock() {
     let report = Check::new().report(|| {
         let items = Mutex::new(0);
         *items.lock().unwrap() += 1;
@@ -45,7 +45,7 @@ fn the_end_of_a_guard_does_not_read_like_a_lock() {
     assert!(report.contains("  unlock: *items.lock().unwrap() += 1;"), "{report}");
 }
 
-/// Senders that are cloned or dropped, and loops over a receiver.
+/// Cloned and dropped senders, and loops over a receiver.
 #[test]
 fn the_source_of_the_library_is_not_shown() {
     let report = Check::new().report(|| {
@@ -69,7 +69,7 @@ fn the_source_of_the_library_is_not_shown() {
 }
 
 #[test]
-fn of_a_line_with_several_operations_the_expression_is_shown() {
+fn the_expression_is_shown_if_a_line_has_several_operations() {
     let report = Check::new().report(|| {
         let n = AtomicUsize::new(0);
         #[rustfmt::skip]

@@ -44,7 +44,7 @@ struct Locations {
     mutexes: Vec<Mutex<()>>,
 }
 
-/// Runs one thread of a litmus test. Returns its registers, and how often it stored to each location.
+/// Runs one thread of a litmus test. Returns its registers and its number of stores per location.
 fn run_thread(program: &Program, thread: usize, locations: &Locations) -> (Position, Vec<usize>) {
     let code = &program.threads[thread];
     let (mut position, mut stores) = (Position::default(), vec![0; program.locations.len()]);
@@ -87,7 +87,7 @@ fn run_thread(program: &Program, thread: usize, locations: &Locations) -> (Posit
         }
         position.advance(code, value);
     }
-    // A mutex that was not given back stays locked.
+    // A mutex that was not released stays locked.
     std::mem::forget(guards);
     (position, stores)
 }
@@ -200,7 +200,7 @@ fn under_sequential_consistency_litmus_tests_have_their_traces() {
         let (weak, weak_found) = explore(&weak().unbounded().keep_going(), &all_sc);
         let (sc, sc_found) = explore(&weak_free().unbounded().keep_going(), &all_sc);
         assert_eq!(weak.traces(), Some(test.graphs_all_sc as u64), "{}", test.name);
-        // A reduction takes every exchange for a write.
+        // A reduction treats every exchange as a write.
         if !test.program.show().contains(".cas(") {
             assert_eq!(weak.traces(), sc.traces(), "{}", test.name);
         }
@@ -231,7 +231,7 @@ pub(crate) fn message(store: Ordering, load: Ordering) {
 }
 
 #[test]
-fn races_are_judged_by_the_orderings() {
+fn races_depend_on_the_orderings() {
     assert_eq!(weak().run(|| message(Release, Acquire)).verdict, Verdict::Ok);
     for (store, load) in [(Relaxed, Acquire), (Release, Relaxed)] {
         let outcome = weak().run(|| message(store, load));
@@ -256,7 +256,7 @@ fn store_buffering(order: Ordering) {
 }
 
 #[test]
-fn a_report_says_which_store_was_not_seen() {
+fn a_report_names_the_store_that_was_not_seen() {
     assert_eq!(weak().run(|| store_buffering(SeqCst)).verdict, Verdict::Ok);
     let sequential = weak_free().memory(Memory::Sc).run(|| store_buffering(Relaxed));
     assert_eq!(sequential.verdict, Verdict::Ok);
@@ -356,7 +356,7 @@ fn a_spin_lock_with_a_relaxed_unlock_protects_nothing() {
 }
 
 #[test]
-fn pointers_are_published_and_taken_back() {
+fn pointers_are_published_and_reclaimed() {
     let publish = |store: Ordering| {
         move || {
             let shared = Arc::new((Plain(UnsafeCell::new(0)), AtomicPtr::default()));
@@ -436,7 +436,7 @@ fn a_weak_exchange_fails_spuriously_on_the_expected_value_only() {
     });
     assert_eq!(outcome.verdict, Verdict::Ok);
     let expected = [(Ok(0), 1), (Err(0), 1), (Err(1), 1), (Ok(0), 2)];
-    // After its success on 0 the exchange comes right behind the initial value, so 1 is last.
+    // If the exchange succeeds on 0, it immediately follows the initial value, so 1 is last.
     let expected: BTreeSet<_> = expected.into_iter().filter(|&(_, last)| last == 1).collect();
     assert_eq!(*results.lock().unwrap(), expected);
 }

@@ -1,5 +1,5 @@
-//! Classic algorithms under weak memory: with the orderings that they need they pass, and with one
-//! of them weakened they fail.
+//! Classic algorithms under weak memory: they pass with the orderings that they need, and fail if
+//! one of these is weakened.
 
 use preempt::cell::UnsafeCell;
 use preempt::sync::Arc;
@@ -158,7 +158,7 @@ fn arc(decrement: Ordering, before_free: Option<Ordering>) {
     };
     let shared = (AtomicUsize::new(2), Plain::new(7), Plain::new(0));
     let shared = two(shared, release, release);
-    assert_eq!(shared.2.get(), 1, "one of them is the last");
+    assert_eq!(shared.2.get(), 1, "one thread is the last owner");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_count_of_an_arc_is_released_and_acquired() {
     fails(&weak().run(|| arc(Release, None)), FailureKind::Race);
 }
 
-/// Data that is initialised once, under a lock that is taken only if it seems to be missing.
+/// Data that is initialised once, under a lock that is acquired only if the flag is not set.
 fn double_checked(store: Ordering, load: Ordering) {
     type Shared = (AtomicBool, preempt::sync::Mutex<()>, Plain);
     let get = move |(ready, lock, data): &Shared| {
@@ -187,7 +187,7 @@ fn double_checked(store: Ordering, load: Ordering) {
 }
 
 #[test]
-fn double_checked_locking_publishes_what_it_initialises() {
+fn double_checked_locking_publishes_its_data() {
     passes(&weak().unbounded().run(|| double_checked(Release, Acquire)));
     fails(&weak().run(|| double_checked(Relaxed, Acquire)), FailureKind::Race);
     fails(&weak().run(|| double_checked(Release, Relaxed)), FailureKind::Race);
@@ -208,7 +208,7 @@ fn ticket_lock(unlock: Ordering) {
 }
 
 #[test]
-fn a_ticket_lock_releases_what_it_protects() {
+fn a_ticket_lock_needs_a_release() {
     passes(&weak().unbounded().run(|| ticket_lock(Release)));
     fails(&weak().run(|| ticket_lock(Relaxed)), FailureKind::Race);
 }
@@ -219,7 +219,7 @@ struct Node {
     next: *mut Node,
 }
 
-/// One thread pushes, the other pops what it sees.
+/// One thread pushes, the other pops one node if it sees one.
 pub(crate) fn treiber(push: Ordering, pop: Ordering) {
     let shared = two(
         AtomicPtr::new(std::ptr::null_mut::<Node>()),

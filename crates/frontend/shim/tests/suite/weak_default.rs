@@ -1,4 +1,4 @@
-//! The memory model of a check that names none: weak where that makes a difference.
+//! The default memory model of a check: weak memory where it makes a difference.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ fn litmus_tests_have_their_outcomes_by_default() {
         assert!(outcome.complete, "{}", test.name);
         if outcome.memory == Memory::Sc {
             sequential.push(test.name.clone());
-            assert_eq!(test.graphs, test.graphs_all_sc, "{}: no graph is missing", test.name);
+            assert_eq!(test.graphs, test.graphs_all_sc, "{}: weak memory adds no graph", test.name);
         }
         for bound in 0..=2 {
             let (_, found) = explore(&check().bound(bound).keep_going(), &test);
@@ -75,7 +75,7 @@ fn random_programs_have_their_outcomes_by_default() {
 }
 
 #[test]
-fn sequentially_consistent_programs_are_searched_as_before() {
+fn sequentially_consistent_programs_keep_their_search() {
     for test in expected::all().into_iter().filter(|test| test.racy == 0) {
         let program = test.program.with_order(LitmusOrder::SeqCst);
         let all_sc = Expected { program, ..test.clone() };
@@ -140,7 +140,7 @@ fn a_strategy_that_cannot_search_weak_memory_stays_sequentially_consistent() {
         let outcome = chosen.run(|| store_buffering(Relaxed));
         assert_eq!((outcome.memory, outcome.verdict), (Memory::Sc, Verdict::Ok), "{reduction:?}");
     }
-    // And one that can search only weak memory starts with it.
+    // A strategy that searches only weak memory starts with it.
     let graphs = check().unbounded().reduce(Reduction::Graphs);
     assert_eq!(graphs.run(|| store_buffering(SeqCst)).memory, Memory::Weak);
     assert_eq!(graphs.run(|| store_buffering(Relaxed)).verdict, Verdict::Panic);
@@ -211,10 +211,10 @@ fn counters_and_locked_flags_cost_nothing() {
     }
 }
 
-/// A weak ordering that is used before the threads exist counts too, and so does one that only some
-/// executions reach.
+/// A weak ordering counts even if it is used before the threads exist, or reached only in some
+/// executions.
 #[test]
-fn a_late_weak_ordering_is_noticed() {
+fn a_late_weak_ordering_is_detected() {
     let early = || {
         let pair = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
         pair[0].store(1, Relaxed);

@@ -1,6 +1,5 @@
-//! What the objects of std order under weak memory: data that one thread writes, plain and with a
-//! relaxed store, is seen by the thread that synchronises with it, and without the synchronisation
-//! it is not.
+//! Synchronisation by the objects of std under weak memory. One thread writes data, by a plain and
+//! a relaxed store: a thread that synchronises with it sees the data, and any other may miss it.
 //!
 //! Every program runs under several searches, and all of them must agree.
 
@@ -16,7 +15,7 @@ use preempt::sync::{
 };
 use preempt::{Cache, Check, FailureKind, Memory, Order, thread};
 
-/// Data that a thread passes to another one.
+/// Data that one thread passes to another.
 #[derive(Default)]
 struct Data {
     plain: UnsafeCell<usize>,
@@ -33,15 +32,15 @@ impl Data {
         self.plain.with_mut(|cell| unsafe { *cell = 1 });
     }
 
-    /// The data were written, and the write happens before.
+    /// Asserts that the write of the data happens before this read.
     fn read(&self) {
-        assert_eq!(self.relaxed.load(Relaxed), 1, "an old value");
+        assert_eq!(self.relaxed.load(Relaxed), 1, "a stale value");
         // SAFETY: see above.
         assert_eq!(self.plain.with(|cell| unsafe { *cell }), 1);
     }
 }
 
-/// The searches that explore everything.
+/// The searches that explore all executions.
 fn searches() -> Vec<Check> {
     let weak = || Check::new().memory(Memory::Weak).quiet().executions(200_000);
     vec![
@@ -87,7 +86,7 @@ fn two<T: Send + Sync + 'static>(
 }
 
 #[test]
-fn the_start_and_the_end_of_a_thread_order() {
+fn spawn_and_join_synchronise() {
     passes(|| {
         let data = Arc::new((Data::default(), Data::default()));
         data.0.write();
@@ -112,9 +111,9 @@ fn the_start_and_the_end_of_a_thread_order() {
     });
 }
 
-/// `is_finished` promises nothing: only `join` does.
+/// Only `join` synchronises; `is_finished` does not.
 #[test]
-fn a_thread_that_is_finished_was_not_joined() {
+fn is_finished_does_not_synchronise() {
     fails(FailureKind::Race, || {
         let data = Arc::new(Data::default());
         let t = thread::spawn({
@@ -129,7 +128,7 @@ fn a_thread_that_is_finished_was_not_joined() {
 }
 
 #[test]
-fn a_mutex_orders() {
+fn a_mutex_synchronises() {
     passes(|| {
         let write = |(data, lock): &(Data, Mutex<bool>)| {
             let mut lock = lock.lock().unwrap();
@@ -154,9 +153,9 @@ fn a_mutex_orders() {
     });
 }
 
-/// A `try_lock` that fails has seen that another thread holds the mutex, and no more.
+/// A failed `try_lock` shows that another thread holds the mutex, but does not synchronise.
 #[test]
-fn a_failed_try_lock_orders_nothing() {
+fn a_failed_try_lock_does_not_synchronise() {
     fails(FailureKind::Panic, || {
         let hold = |(data, lock): &(AtomicUsize, Mutex<()>)| {
             data.store(1, Relaxed);
@@ -173,7 +172,7 @@ fn a_failed_try_lock_orders_nothing() {
 }
 
 #[test]
-fn a_reader_writer_lock_orders_writers_and_readers() {
+fn a_reader_writer_lock_synchronises_writers_and_readers() {
     passes(|| {
         let write = |(data, lock): &(Data, RwLock<bool>)| {
             let mut lock = lock.write().unwrap();
@@ -222,7 +221,7 @@ fn two_readers_are_not_ordered() {
 }
 
 #[test]
-fn a_condition_variable_orders_by_its_mutex() {
+fn a_condition_variable_synchronises_by_its_mutex() {
     passes(|| {
         let write = |(data, lock, condvar): &(Data, Mutex<bool>, Condvar)| {
             data.write();
@@ -238,9 +237,9 @@ fn a_condition_variable_orders_by_its_mutex() {
     });
 }
 
-/// A flag beside the mutex, notified without it: the wait can begin after the notification.
+/// A flag outside the mutex, notified without it: the wait can begin after the notification.
 #[test]
-fn a_flag_beside_the_mutex_is_missed() {
+fn a_flag_outside_the_mutex_is_missed() {
     fails(FailureKind::Deadlock, || {
         let set = |(flag, _, condvar): &(AtomicBool, Mutex<()>, Condvar)| {
             flag.store(true, SeqCst);
@@ -256,7 +255,7 @@ fn a_flag_beside_the_mutex_is_missed() {
     });
 }
 
-/// The mutex orders the store and the load only if the store is made while it is held.
+/// The mutex orders the store before the load only if the thread stores before it unlocks.
 #[test]
 fn a_relaxed_flag_before_the_mutex_is_seen_after_it() {
     passes(|| {
@@ -276,7 +275,7 @@ fn a_relaxed_flag_before_the_mutex_is_seen_after_it() {
 }
 
 #[test]
-fn channels_order_the_sender_and_the_receiver() {
+fn channels_synchronise_sender_and_receiver() {
     passes(|| {
         let data = Arc::new(Data::default());
         let (sender, receiver) = mpsc::channel();
@@ -291,7 +290,7 @@ fn channels_order_the_sender_and_the_receiver() {
         data.read();
         t.join().unwrap();
     });
-    // With capacity 0 the receiver's past is before the sender's future, too.
+    // With capacity 0, a receive also happens before the return of the send.
     passes(|| {
         let data = Arc::new((Data::default(), Data::default()));
         let (sender, receiver) = mpsc::sync_channel(0);
@@ -308,7 +307,7 @@ fn channels_order_the_sender_and_the_receiver() {
         data.0.read();
         t.join().unwrap();
     });
-    // The end of the last sender is seen, and what it did before.
+    // The receiver that sees the disconnect also sees earlier writes of the last sender.
     passes(|| {
         let data = Arc::new(Data::default());
         let (sender, receiver) = mpsc::channel::<()>();
@@ -326,7 +325,7 @@ fn channels_order_the_sender_and_the_receiver() {
 }
 
 #[test]
-fn a_barrier_orders_everything_before_it() {
+fn a_barrier_synchronises_all_threads() {
     passes(|| {
         let meet = |(first, second, barrier): &(Data, Data, Barrier)| {
             first.write();
@@ -343,7 +342,7 @@ fn a_barrier_orders_everything_before_it() {
 }
 
 #[test]
-fn initialisation_orders_its_users() {
+fn initialisation_happens_before_every_use() {
     passes(|| {
         let run = |(data, once): &(Data, Once)| {
             once.call_once(|| data.write());
@@ -374,7 +373,7 @@ fn initialisation_orders_its_users() {
 
 /// std: the call of `unpark` happens before the return of the `park` that takes its token.
 #[test]
-fn unpark_orders_and_a_timeout_does_not() {
+fn unpark_synchronises_and_a_timeout_does_not() {
     passes(|| {
         let main = thread::current();
         let data = Arc::new((Data::default(), AtomicBool::new(false)));
@@ -402,7 +401,7 @@ fn unpark_orders_and_a_timeout_does_not() {
                 main.unpark();
             }
         });
-        // There are no spurious wakeups unless they are asked for.
+        // There are no spurious wakeups unless they are enabled.
         thread::park();
         data.read();
         t.join().unwrap();
@@ -426,7 +425,7 @@ fn unpark_orders_and_a_timeout_does_not() {
 }
 
 #[test]
-fn the_last_drop_of_an_arc_comes_after_all_others() {
+fn the_last_drop_of_an_arc_happens_after_all_others() {
     struct Checked(Data);
     impl Drop for Checked {
         fn drop(&mut self) {
@@ -448,7 +447,7 @@ fn the_last_drop_of_an_arc_comes_after_all_others() {
 }
 
 #[test]
-fn a_waker_orders() {
+fn a_waker_synchronises() {
     passes(|| {
         let write = |(data, ready, waker): &(Data, AtomicBool, AtomicWaker)| {
             data.write();
@@ -499,7 +498,7 @@ fn a_read_modify_write_continues_a_release_sequence() {
     fails(FailureKind::Race, program(Relaxed));
 }
 
-/// What a panic passes is what its thread did before.
+/// Writes before a caught panic are visible as usual.
 #[test]
 fn a_caught_panic_changes_nothing() {
     passes(|| {
@@ -533,7 +532,7 @@ fn a_thread_never_sees_values_go_back() {
             assert!(first <= second, "{first} {second}");
         });
     });
-    // Of two locations they do.
+    // Loads of two locations may.
     fails(FailureKind::Panic, || {
         let count = |(a, b): &(AtomicUsize, AtomicUsize)| {
             a.store(1, Relaxed);
@@ -546,7 +545,7 @@ fn a_thread_never_sees_values_go_back() {
     });
 }
 
-/// Increments are never lost, and after the joins the sum is there.
+/// Increments are never lost, and after the joins the sum is exact.
 #[test]
 fn relaxed_increments_are_exact() {
     passes(|| {
@@ -563,7 +562,7 @@ fn relaxed_increments_are_exact() {
     });
 }
 
-/// A pointer that is published with `Relaxed` leads to data that may not be there yet.
+/// A pointer published with `Relaxed` may refer to data that is not visible yet.
 #[test]
 fn a_pointer_must_be_published() {
     let program = |publish| {
@@ -574,7 +573,7 @@ fn a_pointer_must_be_published() {
             };
             let shared = (Data::default(), AtomicPtr::new(std::ptr::null_mut()));
             two(shared, write, |(_, pointer)| {
-                // SAFETY: null, or the data of this execution, which are still there.
+                // SAFETY: null, or the data of this execution, which is not freed yet.
                 if let Some(data) = unsafe { pointer.load(Acquire).as_ref() } {
                     data.read();
                 }
@@ -585,9 +584,9 @@ fn a_pointer_must_be_published() {
     fails(FailureKind::Race, program(Relaxed));
 }
 
-/// An exchange that acquires and releases passes data on in both directions.
+/// A lock made of exchanges that acquire and release passes data in both directions.
 #[test]
-fn a_flag_lock_of_exchanges_orders() {
+fn a_lock_made_of_exchanges_synchronises() {
     let program = |unlock| {
         move || {
             let enter = move |(count, flag): &(UnsafeCounter, AtomicBool)| {

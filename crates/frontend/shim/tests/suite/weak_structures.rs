@@ -1,5 +1,5 @@
-//! Data structures with a published weak-memory error: with the orderings that they need they pass,
-//! and with one of them weakened they fail.
+//! Data structures with published weak-memory errors: they pass with the orderings that they need,
+//! and fail if one of these is weakened.
 
 use std::ptr::null_mut;
 
@@ -10,7 +10,7 @@ use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::weak_classics::{Plain, fails, passes, two, weak};
 
-/// A thread's place in the queue of an MCS lock.
+/// A thread's node in the queue of an MCS lock.
 struct Waiter {
     next: AtomicPtr<Waiter>,
     waits: AtomicBool,
@@ -54,7 +54,7 @@ fn mcs_lock(hand_over: Ordering) {
 }
 
 #[test]
-fn an_mcs_lock_releases_what_it_protects() {
+fn an_mcs_lock_needs_release_and_acquire() {
     passes(&weak().run(|| mcs_lock(Release)));
     fails(&weak().run(|| mcs_lock(Relaxed)), FailureKind::Race);
 }
@@ -72,7 +72,7 @@ impl Node {
     }
 }
 
-/// The queue of Michael and Scott: one thread enqueues, the other one dequeues what it sees.
+/// The queue of Michael and Scott: one thread enqueues, the other dequeues if it sees an element.
 fn michael_scott(link: Ordering, follow: Ordering) {
     let dummy = Node::allocate();
     let end = two(
@@ -115,7 +115,7 @@ fn michael_and_scotts_queue_publishes_its_nodes() {
     fails(&weak().run(|| michael_scott(Release, Relaxed)), FailureKind::Race);
 }
 
-/// A reader protects the object that it reads by a hazard pointer, and a writer replaces the object
+/// A reader protects the object that it reads by a hazard pointer. A writer replaces the object
 /// and reclaims the old one, which is a write, if it is not protected.
 fn hazard_pointer(reader: Ordering, writer: Ordering, clear: Ordering) {
     struct Shared {
@@ -156,7 +156,7 @@ fn a_hazard_pointer_needs_its_fences() {
 }
 
 /// An event count: a thread announces that it will wait, checks the condition and parks; the other
-/// one sets the condition and wakes threads that have announced themselves.
+/// thread sets the condition and wakes the threads that have announced themselves.
 fn event_count(wait: Ordering, notify: Ordering) {
     let waiter = thread::current();
     two(
@@ -229,7 +229,7 @@ fn rcu_publishes_and_waits_for_readers() {
 
 /// The same structures without a named memory model.
 #[test]
-fn their_errors_are_found_by_default() {
+fn the_errors_are_found_by_default() {
     let check = || preempt::Check::new().quiet();
     fails(&check().run(|| mcs_lock(Relaxed)), FailureKind::Race);
     fails(&check().run(|| michael_scott(Relaxed, Acquire)), FailureKind::Race);

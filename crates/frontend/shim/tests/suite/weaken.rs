@@ -139,7 +139,7 @@ fn treibers_stack_needs_release_and_acquire() {
         "compare_exchange, success AcqRel -> Acquire needed: race",
         "compare_exchange, success AcqRel -> Release not needed",
         "load Acquire -> Relaxed needed: race",
-        // The load after the end of all threads.
+        // The load after all threads have ended.
         "load Acquire -> Relaxed not needed",
     ];
     assert_eq!(table(&report), rows);
@@ -172,7 +172,7 @@ fn a_fence_that_cannot_be_weaker_is_removed() {
     assert_eq!(table(&report), rows);
 }
 
-/// A search that is cut proves no ordering unnecessary.
+/// A bounded search does not prove any ordering unnecessary.
 #[test]
 fn a_bounded_search_says_how_far_it_went() {
     let report = Check::new().bound(0).weaken(|| message(Relaxed, SeqCst, SeqCst));
@@ -181,7 +181,7 @@ fn a_bounded_search_says_how_far_it_went() {
         "load SeqCst -> Acquire no failure up to bound 0",
     ];
     assert_eq!(table(&report), rows);
-    // The stale load that shows the error costs one.
+    // The stale load that shows the error counts one against the bound.
     let report = Check::new().bound(0).weaken(|| message(Relaxed, Release, Acquire));
     assert!(report.trials.iter().all(|trial| !trial.result.fails()), "{report}");
     let bounds = report.trials.iter().map(|trial| match trial.result {

@@ -1,5 +1,4 @@
-//! Exact numbers of executions and histories: real-time order is explored completely, and not more
-//! than that.
+//! Exact numbers of executions and histories: all real-time orders are explored, and nothing else.
 
 use preempt::linearize::{LinearizeOutcome, linearize};
 use preempt::{Check, sync::atomic::AtomicU32};
@@ -61,7 +60,7 @@ fn bound_zero_gives_the_serial_executions() {
 fn brute(threads: &[Vec<&'static str>], apply: fn(&mut Vec<u32>, &str, u32) -> Option<u32>) -> u64 {
     #[derive(Clone)]
     struct State {
-        /// For each thread, how many calls, effects and returns it has behind it.
+        /// For each thread, the number of its past calls, effects and returns.
         at: Vec<usize>,
         object: Vec<u32>,
         results: Vec<Option<u32>>,
@@ -124,7 +123,7 @@ fn brute_shape(
         }
         scenarios = longer;
     }
-    // Of scenarios that differ only in the order of threads one.
+    // One of the scenarios that differ only in the order of threads.
     let mut seen = std::collections::BTreeSet::new();
     scenarios.retain(|threads| {
         let mut threads = threads.clone();
@@ -134,8 +133,8 @@ fn brute_shape(
     scenarios.iter().map(|threads| brute(threads, apply)).sum()
 }
 
-/// With three threads the queue has 102 histories. Calls that read the flags of the other threads
-/// one after the other would have 114, some of which have an order that no real time has.
+/// With three threads the queue has 102 histories. If calls read the flags of the other threads one
+/// after the other, there would be 114, and some of them have no real-time order.
 #[test]
 fn histories_agree_with_brute_force() {
     let queue = |queue: &mut Vec<u32>, name: &str, value: u32| match name {

@@ -29,7 +29,7 @@ fn a_replay_shows_the_same_failure() {
     assert_eq!(
         again.failed.map(|failed| failed.table),
         outcome.failed.map(|failed| failed.table),
-        "the same results"
+        "the replay has the same results"
     );
     refused(queue().explore(Check::new().replay(token)).try_run(), "needs the scenario");
 }
@@ -87,7 +87,7 @@ fn limits_make_a_check_incomplete() {
     assert!(outcome.guarantee().starts_with("incomplete (a limit was reached in"), "{outcome}");
 }
 
-/// A model finds what is wrong serially too.
+/// A model also finds errors of the serial behaviour.
 #[test]
 fn an_explicit_model_is_the_specification() {
     let even = |wrong: u32| {
@@ -117,7 +117,7 @@ fn an_explicit_model_is_the_specification() {
     assert_eq!(even(1).run().failed.map(|of| of.scenario), Some("next() || next()".to_owned()));
 }
 
-/// A pop that may fail for no reason.
+/// A pop that may fail spuriously.
 #[test]
 fn an_operation_with_several_results_has_to_be_declared() {
     let flaky = || {

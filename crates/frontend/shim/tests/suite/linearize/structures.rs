@@ -1,4 +1,4 @@
-//! Data structures, right and wrong, for tests of linearizability.
+//! Correct and incorrect data structures for tests of linearizability.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -9,14 +9,14 @@ use preempt::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use preempt::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize};
 use preempt::sync::{Arc, Condvar, Mutex, RwLock};
 
-/// The nodes of a structure without reuse: enough for the calls of a scenario.
+/// The number of nodes of a structure without reuse: enough for the calls of a scenario.
 const NODES: usize = 12;
 
 fn numbers(initial: impl Fn(usize) -> usize) -> Vec<AtomicUsize> {
     (0..NODES).map(|node| AtomicUsize::new(initial(node))).collect()
 }
 
-/// A queue behind one lock.
+/// A queue under one lock.
 #[derive(Default)]
 pub struct LockQueue(Mutex<VecDeque<u32>>);
 
@@ -33,7 +33,7 @@ impl LockQueue {
         self.0.lock().unwrap().pop_front()
     }
 
-    /// Wrong: looks and takes in two critical sections.
+    /// Wrong: checks and pops in two critical sections.
     pub fn pop_in_two_steps(&self) -> Option<u32> {
         let is_empty = self.0.lock().unwrap().is_empty();
         (!is_empty).then(|| self.0.lock().unwrap().pop_front().unwrap_or(0))
@@ -101,7 +101,7 @@ impl TwoLockQueue {
         *tail = node;
     }
 
-    /// Wrong together with `len`: the length is kept beside the queue.
+    /// Wrong together with `len`: the length is a separate variable.
     pub fn push_counted(&self, value: u32) {
         self.push(value);
         self.len.fetch_add(1, SeqCst);
@@ -239,15 +239,15 @@ impl Treiber {
     }
 }
 
-/// Treiber's stack that uses nodes again, the one with the highest number first. Without tags it
-/// has the ABA problem.
+/// Treiber's stack that reuses nodes, the one with the highest number first. Without tags it has
+/// the ABA problem.
 pub struct Reusing {
     next: Vec<AtomicUsize>,
     value: Vec<AtomicU32>,
-    /// A bit for each node that can be used again.
+    /// One bit for each free node.
     free: AtomicU32,
     new: AtomicUsize,
-    /// The first node, and above 8 bits a tag.
+    /// The first node in the low 8 bits, and a tag above.
     head: AtomicUsize,
     tagged: bool,
 }
@@ -316,7 +316,7 @@ impl Reusing {
     }
 }
 
-/// A map behind a read-write lock, with a size beside it.
+/// A map under a read-write lock, with its size in a separate variable.
 #[derive(Default)]
 pub struct Map {
     entries: RwLock<BTreeMap<u8, u32>>,
@@ -344,7 +344,7 @@ impl Map {
         *self.entries.write().unwrap().entry(key).or_insert(value)
     }
 
-    /// Wrong: does not look again under the write lock.
+    /// Wrong: does not check again under the write lock.
     pub fn get_or_insert_unchecked(&self, key: u8, value: u32) -> u32 {
         if let Some(known) = self.get(key) {
             return known;
@@ -371,7 +371,7 @@ impl Map {
     }
 }
 
-/// The lazy list of Heller and others, with what makes it right switched off on request.
+/// The lazy list of Heller et al. Validation and marking can be switched off, which breaks it.
 pub struct LazyList {
     key: Vec<AtomicU32>,
     next: Vec<AtomicUsize>,
@@ -453,7 +453,7 @@ impl LazyList {
     }
 }
 
-/// A ring for one producer and one consumer. Early: the index is published before the value.
+/// A ring for one producer and one consumer. If `early`, the index is published before the value.
 pub struct Ring {
     slots: [UnsafeCell<u32>; 2],
     head: AtomicUsize,
@@ -584,7 +584,7 @@ impl Counter {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// Between the look and the wait the lock is released.
+    /// Releases the lock between the check and the wait.
     LostWakeup,
     /// `release` notifies only if there was no permit.
     NotifiesFirst,
@@ -714,7 +714,7 @@ impl OneValue {
     }
 }
 
-/// A notification with one permit. Early: it looks for the permit before it registers.
+/// A notification with one permit. If `early`, it checks for the permit before it registers.
 pub struct Notify {
     state: Mutex<(bool, Vec<Waker>)>,
     early: bool,
@@ -753,8 +753,8 @@ impl Notify {
     }
 }
 
-/// The bounded queue of Vyukov with room for two: a consumer may find a slot that an earlier
-/// producer has claimed and not filled, while a later one has returned.
+/// Vyukov's bounded queue with capacity two: a consumer may find a slot that an earlier producer
+/// has claimed and not filled, while a later one has returned.
 pub struct Vyukov {
     sequence: [AtomicUsize; 2],
     value: [AtomicU32; 2],
@@ -805,7 +805,7 @@ impl Vyukov {
 const LOCKED: u8 = 1;
 const FULL: u8 = 2;
 
-/// A queue of one slot that answers *full* and *empty* by different bits, which do not change
+/// A queue of one slot that derives *full* and *empty* from different bits, which do not change
 /// together.
 #[derive(Default)]
 pub struct OneSlot {

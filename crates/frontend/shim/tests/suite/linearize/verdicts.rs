@@ -7,7 +7,7 @@ use preempt::{Check, FailureKind};
 
 use super::structures::*;
 
-/// Asserts that the scenario with this number fails, with as many preemptions.
+/// Asserts that scenario `number` fails, with `preemptions` preemptions.
 #[track_caller]
 fn fails(outcome: &LinearizeOutcome, number: u64, scenario: &str, preemptions: u32) {
     let Some(failed) = &outcome.failed else { panic!("{}", outcome.guarantee()) };
@@ -23,7 +23,7 @@ fn passes(outcome: &LinearizeOutcome, scenarios: u64) {
 }
 
 #[test]
-fn queues_behind_locks() {
+fn queues_with_locks() {
     let wrong = || {
         linearize(LockQueue::default)
             .op1("push", LockQueue::push)
@@ -45,7 +45,7 @@ fn queues_behind_locks() {
 }
 
 #[test]
-fn a_length_beside_a_queue_is_named_as_the_culprit() {
+fn a_separate_length_is_named_as_the_culprit() {
     let outcome = linearize(TwoLockQueue::new)
         .op1("push", TwoLockQueue::push_counted)
         .op("pop", TwoLockQueue::pop_counted)
@@ -205,7 +205,7 @@ fn operations_that_block() {
     let right = semaphore(Mistake::None).op("try_acquire", Semaphore::try_acquire).operations(2);
     let outcome = right.run();
     passes(&outcome, 6);
-    assert!(outcome.stuck_histories > 0, "two that acquire wait forever");
+    assert!(outcome.stuck_histories > 0, "two threads that acquire wait forever");
     passes(&semaphore(Mistake::None).operations(3).run(), 15);
     let put = |one_condvar| {
         linearize(move || Bounded::new(one_condvar))
@@ -217,7 +217,7 @@ fn operations_that_block() {
     assert!(one.to_string().contains("never returns"), "{one}");
 }
 
-/// A thread that spins forever is judged as one that waits.
+/// A thread that spins forever is treated as one that waits.
 #[test]
 fn operations_that_spin() {
     let outcome = linearize(Spinning::default)
@@ -232,7 +232,7 @@ fn operations_that_spin() {
 }
 
 #[test]
-fn semaphores_that_notify_too_seldom() {
+fn semaphores_that_notify_too_rarely() {
     let seldom = linearize(|| Semaphore::new(Mistake::NotifiesFirst))
         .op("acquire", Semaphore::acquire)
         .op("release", Semaphore::release)
