@@ -21,7 +21,7 @@ pub enum Kind {
     Assertion,
     /// A violated invariant.
     Invariant,
-    /// A run-time error.
+    /// A runtime error.
     Runtime,
     /// A deadlock.
     Deadlock,

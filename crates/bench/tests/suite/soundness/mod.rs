@@ -192,7 +192,7 @@ fn check_invariants(cell: &Cell, plan: Plan) {
     }
 }
 
-/// A deadlock, a failed assertion and a run-time error, with two preemptions at most.
+/// A deadlock, a failed assertion and a runtime error, with two preemptions at most.
 fn check_failures_are_kept(cell: &Cell, plan: Plan) {
     assert_eq!(cell.word(), "kept", "{:?}", cell.place());
     let assertion = "atomic var x = 0; thread t { x = 1; x = 2; } thread u { assert x != 1; }";
@@ -247,7 +247,7 @@ fn check_reductions(cell: &Cell) {
             "without a bound" => check_build(cell, Plan { bound: None, ..plan }),
             "with a bound" => check_build(cell, plan.bound(1)),
             "invariants" => check_invariants(cell, plan),
-            "deadlocks, assertions, run-time errors" => check_failures_are_kept(cell, plan),
+            "deadlocks, assertions, runtime errors" => check_failures_are_kept(cell, plan),
             _ => panic!("a column without a case: {:?}", cell.place()),
         }
     }

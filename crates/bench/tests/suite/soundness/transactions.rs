@@ -26,14 +26,14 @@ pub fn check(cell: &Cell) {
     };
     let plan = Plan::new().order(Order::DepthFirst).reduction(reduction).ignore_deadlocks();
     match cell.column.as_str() {
-        "assertions, run-time errors" if reduction.is_sound() => {
+        "assertions, runtime errors" if reduction.is_sound() => {
             assert_eq!(cell.word(), "kept", "{:?}", cell.place());
             let error =
                 "atomic var x = 1; thread t { x = 0; x = 1; } thread u { var r = x; r = 1 / r; }";
             assert_eq!(kinds(&run(plan, file("cpc/fig3.pre"))), [FailureKind::Assertion]);
             assert_eq!(kinds(&run(plan, model(error))), [FailureKind::Runtime]);
         }
-        "assertions, run-time errors" => {
+        "assertions, runtime errors" => {
             assert_eq!(cell.word(), "may", "{:?}", cell.place());
             let outcome = run(plan, file("cpc/fig1.pre"));
             assert!(outcome.findings.is_empty() && !outcome.complete, "{:?}", cell.place());
