@@ -2,6 +2,7 @@
 //! running the tests.
 
 mod checkpoints;
+mod constructs;
 mod contention;
 mod examples;
 mod found;
