@@ -1,10 +1,13 @@
 //! The contents of a step's footprint.
 
 use preempt_lang::source::Source;
-use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
+use preempt_machine::Machine;
+use preempt_system::{
+    Access, Choice, Footprint, Location, Model as _, Step, Stepper as _, ThreadId,
+};
 
-/// The names of the locations that the first step of the first thread accesses.
-fn touched(text: &str) -> Vec<String> {
+/// The locations that the first step of the first thread accesses.
+fn first_step(text: &str) -> (Machine, Vec<(Location, Access)>) {
     let machine = preempt_lang::load(&Source::new("model.pre", text), &[])
         .expect("a good model")
         .with_stable_names();
@@ -13,7 +16,14 @@ fn touched(text: &str) -> Vec<String> {
     assert!(matches!(stepper.initial(&mut state), Step::Moved { .. }));
     let mut footprint = Footprint::new();
     stepper.step_with_footprint(&mut state, Choice::of(ThreadId::new(0)), &mut footprint);
-    footprint.accesses().iter().map(|&(location, _)| machine.location_name(location)).collect()
+    drop(stepper);
+    (machine, footprint.accesses().to_vec())
+}
+
+/// The names of these locations.
+fn touched(text: &str) -> Vec<String> {
+    let (machine, accesses) = first_step(text);
+    accesses.iter().map(|&(location, _)| machine.location_name(location)).collect()
 }
 
 #[test]
@@ -33,4 +43,40 @@ fn records_allocated_by_a_failing_step_are_not_accessed() {
         failed.contains(&"Node#1.value".to_owned()) && failed.contains(&"x".to_owned()),
         "{failed:?}"
     );
+}
+
+#[test]
+fn locations_are_data_synchronisation_or_stages_of_threads() {
+    let (machine, accesses) = first_step(
+        "record In { lock: mutex, value: int } record Node { first: int, parts: [In; 2] }
+        var plain: [int; 2]; atomic var flag = 0; semaphore(1) s; var node: *Node; var whole: In;
+        fn f() { skip; }
+        init { node = new Node { }; }
+        thread t { atomic { s.acquire(); plain[1] = 1; flag = 1; node.first = 1;
+            if node.parts[1].lock.try_lock() { node.parts[1].value = 2; }
+            if whole.lock.try_lock() { whole.value = 3; } spawn f(); } }",
+    );
+    let kinds: Vec<String> = accesses
+        .iter()
+        .map(|&(location, access)| {
+            let (name, kind) = (machine.location_name(location), machine.location_kind(location));
+            format!("{access:?} {name}: {kind:?}")
+        })
+        .collect();
+    let expected = [
+        "Write plain[1]: Data",
+        "Write flag: Synchronisation",
+        "Write s: Synchronisation",
+        "Read node: Data",
+        "Write whole.lock: Synchronisation",
+        "Write whole.value: Data",
+        // The supply of threads.
+        "Write an intermediate value: Synchronisation",
+        "Write Node#1.first: Data",
+        "Write Node#1.parts[1].lock: Synchronisation",
+        "Write Node#1.parts[1].value: Data",
+        "Write an intermediate value: Life(T0)",
+        "Write an intermediate value: Life(T1)",
+    ];
+    assert_eq!(kinds, expected);
 }
