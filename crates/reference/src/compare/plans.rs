@@ -257,6 +257,7 @@ impl Check<'_> {
         if plan.bound.is_none() || bound >= all.most() {
             self.same("complete", &true, &outcome.complete)?;
         }
+        self.complete(all, traces)?;
         let tally = outcome.tally.unwrap_or_default();
         let takes_all = plan.reduction == Reduction::None
             && !matches!(plan.order, Order::DfsHb | Order::Icb { cache: Cache::State | Cache::Hb });
@@ -311,6 +312,23 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// A bounded search may be complete below the most preemptions, if executions within the bound
+    /// show every failure and every trace.
+    fn complete(&self, all: &Executions, traces: bool) -> Result<(), Disagreement> {
+        if !self.outcome.complete {
+            return Ok(());
+        }
+        let bound = self.plan.bound.unwrap_or(u32::MAX);
+        let failures = |bound: u32| all.failures_within(bound);
+        self.same("failures of a complete search", &failures(u32::MAX), &failures(bound))?;
+        // A cache of states is complete if it has seen every state.
+        if !traces || self.plan.order == (Order::Icb { cache: Cache::State }) {
+            return Ok(());
+        }
+        let traces = |bound: u32| all.traces_within(bound);
+        self.same("traces of a complete search", &traces(u32::MAX), &traces(bound))
+    }
+
     /// Searches in order of preemptions must find each failure with the fewest preemptions.
     fn least_preemptions(&self, all: &Executions, bound: u32) -> Result<(), Disagreement> {
         if !matches!(self.plan.order, Order::Icb { .. }) {
@@ -344,6 +362,7 @@ impl Check<'_> {
         }
         self.same("failures without a race", &all.failures_within(bound), &found)?;
         self.least_preemptions(all, bound)?;
+        self.complete(all, false)?;
         let raced = all.races.values().any(|&least| least <= bound);
         self.same("a race", &raced, &false)
     }

@@ -2,6 +2,8 @@
 //! all plans. Random programs rarely have three threads that compete for a lock, and each of them
 //! is compared with few plans.
 
+use preempt_explore::{Order, Plan, Reduction, Silent};
+use preempt_lang::source::Source;
 use preempt_reference::compare::{Compared, Selection, Verdict, compare};
 
 /// A description of each program, and its text.
@@ -100,6 +102,12 @@ const PROGRAMS: &[(&str, &str)] = &[
         thread t { x = 1; y = 1; x = 2; }
         thread u { y = 2; x = 3; assert y != 1; }",
     ),
+    (
+        "a release that lets a thread go on must not sleep under a bound",
+        "mutex m; atomic var x = 0;
+        thread t { x = 1; m.lock(); x = 2; m.unlock(); }
+        thread u { var r = 0; m.lock(); r = x; m.unlock(); r = x; }",
+    ),
 ];
 
 #[test]
@@ -112,4 +120,34 @@ fn all_plans_agree_with_the_reference() {
             other => panic!("{what}: {other:?}\n{text}"),
         }
     }
+}
+
+/// Sleep sets under a bound promise to lose no trace, but not how many executions they save, so the
+/// comparison with the reference does not notice if they save none.
+#[test]
+fn budgeted_sleep_sets_save_executions() {
+    let taken = |text: &str, reduction: Reduction, bound: u32| {
+        let source = Source::new("model.pre", text);
+        let machine = preempt_lang::load(&source, &[]).expect("a good model");
+        let plan = Plan::new().order(Order::ContextBounded).bound(bound).reduction(reduction);
+        let search = plan.keep_going().build().expect("a plan that makes sense");
+        search.run(machine, &Silent).0.tally.expect("a search over executions").executions
+    };
+    let programs = [
+        "var x = 0; var y = 0; var z = 0;
+         thread t { x = 1; y = 1; } thread u { y = 2; z = 2; } thread v { z = 3; x = 3; }",
+        "var x = 0; var y = 0; mutex m;
+         thread t { x = 1; m.lock(); y = 1; m.unlock(); }
+         thread u { m.lock(); y = 2; m.unlock(); x = 2; } thread v { y = 3; }",
+        "var a: [int; 3]; thread t(i in 0..3) { a[i] = 1; a[(i + 1) % 3] = 2; a[i] = 3; }",
+    ];
+    let counts = programs.map(|text| {
+        [0, 1, 2].map(|bound| {
+            let taken = |reduction| taken(text, reduction, bound);
+            (taken(Reduction::None), taken(Reduction::BudgetedSleep))
+        })
+    });
+    let expected =
+        [[(6, 6), (24, 17), (60, 22)], [(6, 6), (36, 28), (86, 43)], [(6, 6), (42, 28), (192, 71)]];
+    assert_eq!(counts, expected, "executions without and with sleep sets; measured");
 }
