@@ -322,6 +322,32 @@ const PROGRAMS: &[(&str, &str)] = &[
          thread u { i = 1; m[0].lock(); c[0].notify_all(); m[0].unlock(); c[1].notify_one(); }",
     ),
     (
+        "a thread that waits for two notifications, one after the other",
+        "mutex m; condvar c; var x = 0; thread t { m.lock(); c.wait(m); x = 1; c.wait(m); x = 2;
+           m.unlock(); }
+         thread u { c.notify_one(); c.notify_all(); }",
+    ),
+    (
+        "a wait whose mutex is chosen by a shared variable",
+        "mutex m[2]; condvar c; var j = 1; thread t { m[1].lock(); c.wait(m[j]); j = 0;
+           c.notify_one(); }
+         thread u { m[1].lock(); c.notify_all(); m[1].unlock(); j = 1; }",
+    ),
+    (
+        "the variable of a quantifier, and a parameter of another function in its place",
+        "var x = 0; fn f(n: int) -> int { x = n; return n; }
+         thread t { if all(i in 0..2: x == i) { x = 9; } var k = f(3) + f(4); assert k == 7; }",
+    ),
+    (
+        "a thread that branches before its first access",
+        "var x = 0; thread t { var k = 1; var l = 0; if k == 1 { l = 2; } else { l = 3; } x = l; }
+         thread u { var k = 1; var l = 0; if k == 2 && l == 0 || k == 3 { l = k; } x = l; }",
+    ),
+    (
+        "a negation that is the only error of its thread",
+        "var x = -2147483648; thread t { if -x > 0 { x = 5; } } thread u { x = 1; }",
+    ),
+    (
         "a rendezvous of values and channels that are shared",
         "channel(0, int) c[2]; var i = 0; var v = 3; var got = 0;
          thread t { c[i].send(v + i); got += 10; } thread u { i = 1; v = 4; got += c[1].recv(); }

@@ -6,6 +6,7 @@ mod check;
 mod constants;
 mod footprints;
 mod fuzz;
+mod limits;
 mod narrate;
 mod reached;
 mod syntax;

@@ -146,6 +146,20 @@ const STORIES: &[(&str, &[usize], &[&str])] = &[
             "thread#2: ; 2: await x == 2 [x = 1]",
         ],
     ),
+    (
+        "mutex m; condvar c;
+         thread t { m.lock(); c.wait(m); }
+         thread u { m.lock(); c.notify_one(); }",
+        &[0, 0, 1],
+        &[
+            "2: m.lock() [m: free → held by t]",
+            "2: c.wait(m) [m: held by t → free, c: no waiters → t waits]",
+            "3: m.lock() [m: free → held by u]",
+            "m = held by u, c = t waits",
+            "t: ; 2: c.wait(m) [c = t waits]",
+            "u: ; -",
+        ],
+    ),
 ];
 
 #[test]
