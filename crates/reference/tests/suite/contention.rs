@@ -122,32 +122,62 @@ fn all_plans_agree_with_the_reference() {
     }
 }
 
+/// Programs with few races, so that reductions leave out most of their executions.
+const FEW_RACES: [&str; 4] = [
+    "var x = 0; var y = 0; var z = 0;
+     thread t { x = 1; y = 1; } thread u { y = 2; z = 2; } thread v { z = 3; x = 3; }",
+    "var x = 0; var y = 0; mutex m;
+     thread t { x = 1; m.lock(); y = 1; m.unlock(); }
+     thread u { m.lock(); y = 2; m.unlock(); x = 2; } thread v { y = 3; }",
+    "var a: [int; 3]; thread t(i in 0..3) { a[i] = 1; a[(i + 1) % 3] = 2; a[i] = 3; }",
+    "var x = 0; var y = 0; fn f(i: int) { x = i; y = i; }
+     thread t { var h = spawn f(1); y = 2; spawn f(3); join h; x = 4; }",
+];
+
+/// Complete and abandoned executions.
+fn taken(text: &str, plan: Plan) -> (u64, u64) {
+    let source = Source::new("model.pre", text);
+    let machine = preempt_lang::load(&source, &[]).expect("a good model");
+    let search = plan.keep_going().build().expect("a plan that makes sense");
+    let tally = search.run(machine, &Silent).0.tally.expect("a search over executions");
+    (tally.executions, tally.pruned)
+}
+
 /// Sleep sets under a bound promise to lose no trace, but not how many executions they save, so the
 /// comparison with the reference does not notice if they save none.
 #[test]
 fn budgeted_sleep_sets_save_executions() {
-    let taken = |text: &str, reduction: Reduction, bound: u32| {
-        let source = Source::new("model.pre", text);
-        let machine = preempt_lang::load(&source, &[]).expect("a good model");
-        let plan = Plan::new().order(Order::ContextBounded).bound(bound).reduction(reduction);
-        let search = plan.keep_going().build().expect("a plan that makes sense");
-        search.run(machine, &Silent).0.tally.expect("a search over executions").executions
-    };
-    let programs = [
-        "var x = 0; var y = 0; var z = 0;
-         thread t { x = 1; y = 1; } thread u { y = 2; z = 2; } thread v { z = 3; x = 3; }",
-        "var x = 0; var y = 0; mutex m;
-         thread t { x = 1; m.lock(); y = 1; m.unlock(); }
-         thread u { m.lock(); y = 2; m.unlock(); x = 2; } thread v { y = 3; }",
-        "var a: [int; 3]; thread t(i in 0..3) { a[i] = 1; a[(i + 1) % 3] = 2; a[i] = 3; }",
-    ];
-    let counts = programs.map(|text| {
+    let counts = FEW_RACES.map(|text| {
         [0, 1, 2].map(|bound| {
-            let taken = |reduction| taken(text, reduction, bound);
-            (taken(Reduction::None), taken(Reduction::BudgetedSleep))
+            let plan = Plan::new().order(Order::ContextBounded).bound(bound);
+            (taken(text, plan).0, taken(text, plan.reduction(Reduction::BudgetedSleep)).0)
         })
     });
-    let expected =
-        [[(6, 6), (24, 17), (60, 22)], [(6, 6), (36, 28), (86, 43)], [(6, 6), (42, 28), (192, 71)]];
+    let expected = [
+        [(6, 6), (24, 17), (60, 22)],
+        [(6, 6), (36, 28), (86, 43)],
+        [(6, 6), (42, 28), (192, 71)],
+        [(3, 3), (10, 8), (26, 11)],
+    ];
     assert_eq!(counts, expected, "executions without and with sleep sets; measured");
+}
+
+/// The same for abandoned executions, which other reductions may have.
+#[test]
+fn reductions_abandon_few_executions() {
+    let reductions =
+        [Reduction::Sleep, Reduction::FlanaganGodefroid, Reduction::Source, Reduction::Optimal];
+    let counts = FEW_RACES.map(|text| {
+        let plan = Plan::new().order(Order::Executions);
+        reductions.map(|reduction| taken(text, plan.reduction(reduction)))
+    });
+    // All reductions but the second take one execution for each trace. The first
+    // program has a circle of three races, of which seven of the eight outcomes are possible.
+    let expected = [
+        [(7, 10), (13, 0), (7, 0), (7, 0)],
+        [(9, 19), (19, 0), (9, 0), (9, 0)],
+        [(25, 51), (111, 0), (25, 0), (25, 0)],
+        [(7, 7), (13, 0), (7, 0), (7, 0)],
+    ];
+    assert_eq!(counts, expected, "complete and abandoned executions; measured");
 }
