@@ -176,7 +176,7 @@ enum Command {
     },
     /// One exploration of a Rust test in a process of its own, for measurements
     #[command(hide = true)]
-    RustOne { tool: peers::rust::Tool, way: String, test: String, repeat: f64, cap: f64 },
+    RustOne { tool: peers::rust::Tool, mode: String, test: String, repeat: f64, cap: f64 },
     /// Instructions of the hot paths, counted by valgrind, and the change since the last record
     Instructions,
     /// One of them, in a process of its own
@@ -299,9 +299,9 @@ fn main() -> Result<ExitCode> {
             cluster::compare(&preempt, if quick { Extent::Quick } else { Extent::Whole })?
         }
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
-        Command::RustOne { tool, way, test, repeat, cap } => {
-            let way = peers::rust::Way::parse(&way)?;
-            peers::rust::Ask { tool, way, test: &test, repeat, cap }.here().map(|()| true)?
+        Command::RustOne { tool, mode, test, repeat, cap } => {
+            let mode = peers::rust::Mode::parse(&mode)?;
+            peers::rust::Request { tool, mode, test: &test, repeat, cap }.here().map(|()| true)?
         }
         Command::Instructions => instructions::print().map(|()| true)?,
         Command::InstructionsOne { path, size } => {

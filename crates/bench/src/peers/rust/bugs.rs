@@ -4,49 +4,50 @@ use anyhow::Result;
 
 use super::meter::{Ended, Run};
 use super::table::{Table, grouped};
-use super::{Ask, Times, Tool, Way};
+use super::{Mode, Request, Times, Tool};
 
 /// The tests with an error.
 const TESTS: [&str; 3] = ["ABBA", "Chase-Lev bug, 1 steal", "Chase-Lev bug, 2 steals"];
 
-/// A way to search that depends on a seed.
-type Seeded = fn(u64) -> Way;
+/// A search mode with a seed.
+type Seeded = fn(u64) -> Mode;
 
 /// The systematic searches, by the headings of their columns.
-const WAYS: [(&str, Tool, Way); 10] = [
-    ("Preempt", Tool::Preempt, Way::All),
-    ("≤1", Tool::Preempt, Way::Bound(1)),
-    ("≤2", Tool::Preempt, Way::Bound(2)),
-    ("≤3", Tool::Preempt, Way::Bound(3)),
-    ("dfs", Tool::Preempt, Way::Dfs),
-    ("loom", Tool::Loom, Way::All),
-    ("≤1", Tool::Loom, Way::Bound(1)),
-    ("≤2", Tool::Loom, Way::Bound(2)),
-    ("≤3", Tool::Loom, Way::Bound(3)),
-    ("shuttle dfs", Tool::Shuttle, Way::Dfs),
+const MODES: [(&str, Tool, Mode); 10] = [
+    ("Preempt", Tool::Preempt, Mode::All),
+    ("≤1", Tool::Preempt, Mode::Bound(1)),
+    ("≤2", Tool::Preempt, Mode::Bound(2)),
+    ("≤3", Tool::Preempt, Mode::Bound(3)),
+    ("dfs", Tool::Preempt, Mode::Dfs),
+    ("loom", Tool::Loom, Mode::All),
+    ("≤1", Tool::Loom, Mode::Bound(1)),
+    ("≤2", Tool::Loom, Mode::Bound(2)),
+    ("≤3", Tool::Loom, Mode::Bound(3)),
+    ("shuttle dfs", Tool::Shuttle, Mode::Dfs),
 ];
 
 /// Searches for the errors and prints the numbers of executions.
 pub fn first(times: Times, behind: &mut Vec<String>) -> Result<()> {
-    println!("\nExecutions to the first report (none: explored so many without one)");
-    let mut table = Table::new(std::iter::once("test").chain(WAYS.iter().map(|(head, ..)| *head)));
+    println!("\nExecutions to the first report (none: executions explored without one)");
+    let mut table = Table::new(std::iter::once("test").chain(MODES.iter().map(|(head, ..)| *head)));
     for test in TESTS {
         let mut cells = vec![test.to_owned()];
         let mut found = Vec::new();
-        for (_, tool, way) in WAYS {
-            let run = Ask { tool, way, test, repeat: 0.0, cap: times.cap }.in_child()?;
+        for (_, tool, mode) in MODES {
+            let run = Request { tool, mode, test, repeat: 0.0, cap: times.cap }.in_child()?;
             cells.push(to_first(&run));
-            found.push((tool, way, run));
+            found.push((tool, mode, run));
         }
-        for (tool, way, run) in found.iter().filter(|(tool, ..)| *tool != Tool::Preempt) {
+        for (tool, mode, run) in found.iter().filter(|(tool, ..)| *tool != Tool::Preempt) {
             let fails = |run: &Run| matches!(run.ended, Ended::Failed(_));
-            let ours = found.iter().find(|(other, ours, _)| *other == Tool::Preempt && ours == way);
+            let ours =
+                found.iter().find(|(other, ours, _)| *other == Tool::Preempt && ours == mode);
             if let Some((.., ours)) =
                 ours.filter(|(.., ours)| fails(run) && (!fails(ours) || ours.first > run.first))
             {
                 behind.push(format!(
                     "{test}: Preempt {} takes {} executions to the first report, {tool:?} {}",
-                    way.name(),
+                    mode.name(),
                     to_first(ours),
                     to_first(run),
                 ));
@@ -59,21 +60,21 @@ pub fn first(times: Times, behind: &mut Vec<String>) -> Result<()> {
 }
 
 fn at_random(times: Times) -> Result<()> {
-    println!("\nThe same at random: mean over {} seeds (and the greatest)", times.seeds);
-    let ways: [(&str, Tool, Seeded); 4] = [
-        ("random", Tool::Preempt, Way::Random),
-        ("shuttle's", Tool::Shuttle, Way::Random),
-        ("pct", Tool::Preempt, Way::Pct),
-        ("shuttle's", Tool::Shuttle, Way::Pct),
+    println!("\nThe same at random: mean over {} seeds (and the maximum)", times.seeds);
+    let modes: [(&str, Tool, Seeded); 4] = [
+        ("random", Tool::Preempt, Mode::Random),
+        ("shuttle's", Tool::Shuttle, Mode::Random),
+        ("pct", Tool::Preempt, Mode::Pct),
+        ("shuttle's", Tool::Shuttle, Mode::Pct),
     ];
-    let mut table = Table::new(std::iter::once("test").chain(ways.iter().map(|(head, ..)| *head)));
+    let mut table = Table::new(std::iter::once("test").chain(modes.iter().map(|(head, ..)| *head)));
     for test in TESTS {
         let mut cells = vec![test.to_owned()];
-        for (_, tool, way) in ways {
+        for (_, tool, mode) in modes {
             let mut firsts = Vec::new();
             for seed in 1..=times.seeds {
-                let run =
-                    Ask { tool, way: way(seed), test, repeat: 0.0, cap: times.cap }.in_child()?;
+                let run = Request { tool, mode: mode(seed), test, repeat: 0.0, cap: times.cap }
+                    .in_child()?;
                 firsts.extend(matches!(run.ended, Ended::Failed(_)).then_some(run.first));
             }
             let missed = times.seeds - firsts.len() as u64;

@@ -27,7 +27,7 @@ static LIMIT: OnceLock<f64> = OnceLock::new();
 pub enum Ended {
     /// It explored everything.
     Complete,
-    /// Its time was up.
+    /// It reached the time limit.
     Capped,
     /// It reported a failure.
     Failed(String),
@@ -99,7 +99,7 @@ impl Run {
             "complete" => Ended::Complete,
             "capped" => Ended::Capped,
             failed => Ended::Failed(
-                failed.strip_prefix("failed ").context("three ways to end")?.to_owned(),
+                failed.strip_prefix("failed ").context("complete, capped or failed")?.to_owned(),
             ),
         };
         Ok(Run { first, starts, executions, steps, seconds, peak_bytes, seen, ended })
@@ -156,7 +156,7 @@ pub fn counted(executions: u64, steps: u64) {
     STEPS.fetch_add(steps, Relaxed);
 }
 
-/// Records the result of an execution.
+/// Records a result that an execution observed.
 pub fn saw(what: impl Display) {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_string());
 }

@@ -22,17 +22,17 @@ pub mod truth;
 
 use anyhow::{Result, bail};
 
-pub use self::child::Ask;
-pub use self::tools::{Tool, Way};
+pub use self::child::Request;
+pub use self::tools::{Mode, Tool};
 
-/// The message if loom and shuttle were not built.
-pub const HOW: &str = "loom and shuttle are built on request only: \
+/// The error if loom and shuttle were not built.
+pub const NOT_BUILT: &str = "loom and shuttle are built on request only: \
     cargo run --release -p preempt-bench --features peers -- peers rust";
 
 /// The durations of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The least CPU-seconds over which a rate is measured.
+    /// The minimum of CPU-seconds over which a rate is measured.
     pub rate: f64,
     /// CPU-seconds after which a search is stopped.
     pub cap: f64,
@@ -43,7 +43,7 @@ pub struct Times {
 /// Prints the tables; returns whether all of Preempt's answers to known questions are correct.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
-        bail!("{HOW}");
+        bail!("{NOT_BUILT}");
     }
     let times = match quick {
         true => Times { rate: 0.1, cap: 0.5, seeds: 3 },
@@ -68,7 +68,7 @@ pub fn compare(quick: bool) -> Result<bool> {
     Ok(right)
 }
 
-/// The hardware.
+/// The processor of this machine, for the heading.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The cell of tools that have none: std's, which is not observed.
+//! The cell for tools without a cell of their own: std's, which these tools do not observe.
 
 /// Like [`std::cell::UnsafeCell`], with the methods of the tools that have a cell.
 #[derive(Debug)]

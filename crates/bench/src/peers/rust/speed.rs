@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::meter::{Ended, Run};
 use super::table::{Table, absent, executions, grouped, ratio, thousands};
-use super::{Ask, Times, Tool, Way};
+use super::{Mode, Request, Times, Tool};
 
 /// The tests that are explored completely, except those with an error.
 const TESTS: [&str; 14] = [
@@ -28,38 +28,39 @@ const TESTS: [&str; 14] = [
 const LONG: [&str; 2] = ["atomic 4x250", "mutex 4x100"];
 
 /// Repetitions of a measurement.
-const TRIES: u32 = 3;
+const REPETITIONS: u32 = 3;
 
 /// CPU-seconds of a run that is long enough to average out other work of the machine.
 const LONG_RUN: f64 = 2.0;
 
-/// The greatest bound.
+/// The largest preemption bound.
 const BOUNDS: u32 = 3;
 
 /// The results of the tools on one test.
 struct Row {
     test: &'static str,
-    runs: Vec<(Tool, Way, Run)>,
+    runs: Vec<(Tool, Mode, Run)>,
 }
 
 impl Row {
-    /// Runs a test in these ways. A short search is measured over `repeat` CPU-seconds.
-    fn count(test: &'static str, ways: &[(Tool, Way)], repeat: f64, cap: f64) -> Result<Row> {
+    /// Runs a test once in each mode. A short search is measured over `repeat` CPU-seconds.
+    fn count(test: &'static str, modes: &[(Tool, Mode)], repeat: f64, cap: f64) -> Result<Row> {
         let mut runs = Vec::new();
-        for &(tool, way) in ways {
-            runs.push((tool, way, Ask { tool, way, test, repeat, cap }.in_child()?));
+        for &(tool, mode) in modes {
+            runs.push((tool, mode, Request { tool, mode, test, repeat, cap }.in_child()?));
         }
         Ok(Row { test, runs })
     }
 
-    /// The same several times, the tools taking turns. The fastest counts: other work of the
-    /// machine only slows a run down. A long run is made once.
-    fn measure(test: &'static str, ways: &[(Tool, Way)], repeat: f64, cap: f64) -> Result<Row> {
-        let mut row = Row::count(test, ways, repeat, cap)?;
-        for _ in 1..TRIES {
-            for (tool, way, run) in row.runs.iter_mut().filter(|(_, _, run)| run.seconds < LONG_RUN)
+    /// Runs a test several times, the tools taking turns. The fastest counts: other work of the
+    /// machine only slows a run down. A long run is not repeated.
+    fn measure(test: &'static str, modes: &[(Tool, Mode)], repeat: f64, cap: f64) -> Result<Row> {
+        let mut row = Row::count(test, modes, repeat, cap)?;
+        for _ in 1..REPETITIONS {
+            for (tool, mode, run) in
+                row.runs.iter_mut().filter(|(_, _, run)| run.seconds < LONG_RUN)
             {
-                let again = Ask { tool: *tool, way: *way, test, repeat, cap }.in_child()?;
+                let again = Request { tool: *tool, mode: *mode, test, repeat, cap }.in_child()?;
                 if again.rate() > run.rate() {
                     *run = again;
                 }
@@ -68,24 +69,24 @@ impl Row {
         Ok(row)
     }
 
-    fn get(&self, tool: Tool, way: Way) -> Option<&Run> {
-        self.runs.iter().find(|(t, w, _)| (*t, *w) == (tool, way)).map(|(_, _, run)| run)
+    fn get(&self, tool: Tool, mode: Mode) -> Option<&Run> {
+        self.runs.iter().find(|(t, w, _)| (*t, *w) == (tool, mode)).map(|(_, _, run)| run)
     }
 
     /// Executions per CPU-second of a search that did not fail. With a bound every call of the body
     /// counts: Preempt abandons executions that it knows to be covered, which are work too.
-    fn speed(&self, (tool, way): (Tool, Way)) -> Option<f64> {
-        let run = self.get(tool, way).filter(|run| !matches!(run.ended, Ended::Failed(_)))?;
-        Some(if matches!(way, Way::Bound(_)) { run.runs_rate() } else { run.rate() })
+    fn speed(&self, (tool, mode): (Tool, Mode)) -> Option<f64> {
+        let run = self.get(tool, mode).filter(|run| !matches!(run.ended, Ended::Failed(_)))?;
+        Some(if matches!(mode, Mode::Bound(_)) { run.runs_rate() } else { run.rate() })
     }
 
-    /// The ratio of the rates of two ways.
-    fn times(&self, one: (Tool, Way), other: (Tool, Way)) -> Option<f64> {
+    /// The ratio of two rates.
+    fn times(&self, one: (Tool, Mode), other: (Tool, Mode)) -> Option<f64> {
         Some(self.speed(one)? / self.speed(other)?)
     }
 
     /// Records rates below the target.
-    fn judge(&self, behind: &mut Vec<String>, wanted: f64, one: (Tool, Way), other: (Tool, Way)) {
+    fn judge(&self, behind: &mut Vec<String>, wanted: f64, one: (Tool, Mode), other: (Tool, Mode)) {
         if let Some(times) = self.times(one, other).filter(|&times| times < wanted) {
             behind.push(format!(
                 "{}: {:?} {} makes {:.2} times the executions per CPU-second of {:?} {} (wanted: \
@@ -101,7 +102,7 @@ impl Row {
     }
 
     /// Records searches of ours with more executions than a peer that claims the same coverage.
-    fn judge_counts(&self, behind: &mut Vec<String>, one: (Tool, Way), other: (Tool, Way)) {
+    fn judge_counts(&self, behind: &mut Vec<String>, one: (Tool, Mode), other: (Tool, Mode)) {
         let (Some(ours), Some(theirs)) = (self.get(one.0, one.1), self.get(other.0, other.1))
         else {
             return;
@@ -122,19 +123,20 @@ impl Row {
     }
 }
 
-const ALL: (Tool, Way) = (Tool::Preempt, Way::All);
-const DFS: (Tool, Way) = (Tool::Preempt, Way::Dfs);
-const LOOM: (Tool, Way) = (Tool::Loom, Way::All);
-const SHUTTLE: (Tool, Way) = (Tool::Shuttle, Way::Dfs);
-const BOUNDED: [(Tool, Way); 2] = [(Tool::Preempt, Way::Bound(2)), (Tool::Loom, Way::Bound(2))];
-const RANDOM: [(Tool, Way); 2] = [(Tool::Preempt, Way::Random(1)), (Tool::Shuttle, Way::Random(1))];
-const PCT: [(Tool, Way); 2] = [(Tool::Preempt, Way::Pct(1)), (Tool::Shuttle, Way::Pct(1))];
+const ALL: (Tool, Mode) = (Tool::Preempt, Mode::All);
+const DFS: (Tool, Mode) = (Tool::Preempt, Mode::Dfs);
+const LOOM: (Tool, Mode) = (Tool::Loom, Mode::All);
+const SHUTTLE: (Tool, Mode) = (Tool::Shuttle, Mode::Dfs);
+const BOUNDED: [(Tool, Mode); 2] = [(Tool::Preempt, Mode::Bound(2)), (Tool::Loom, Mode::Bound(2))];
+const RANDOM: [(Tool, Mode); 2] =
+    [(Tool::Preempt, Mode::Random(1)), (Tool::Shuttle, Mode::Random(1))];
+const PCT: [(Tool, Mode); 2] = [(Tool::Preempt, Mode::Pct(1)), (Tool::Shuttle, Mode::Pct(1))];
 
 /// Explores the tests and prints the costs.
 pub fn tests(times: Times, behind: &mut Vec<String>) -> Result<()> {
     let bounds: Vec<_> = [Tool::Preempt, Tool::Loom]
         .into_iter()
-        .flat_map(|tool| [0, 1, 3].map(|bound| (tool, Way::Bound(bound))))
+        .flat_map(|tool| [0, 1, 3].map(|bound| (tool, Mode::Bound(bound))))
         .collect();
     let mut rows = Vec::new();
     for test in TESTS {
@@ -170,14 +172,14 @@ fn counts(rows: &[Row], behind: &mut Vec<String>) {
         "runs ≤2",
     ]);
     for row in rows {
-        let get = |way: (Tool, Way)| row.get(way.0, way.1);
-        let share = |peer: (Tool, Way), ours: (Tool, Way)| {
+        let get = |mode: (Tool, Mode)| row.get(mode.0, mode.1);
+        let share = |peer: (Tool, Mode), ours: (Tool, Mode)| {
             let good = |run: &&Run| run.ended == Ended::Complete;
             Some(get(peer).filter(good)?.first as f64 / get(ours).filter(good)?.first as f64)
         };
         let within = |tool| {
             (0..=BOUNDS)
-                .map(|b| executions(row.get(tool, Way::Bound(b))))
+                .map(|b| executions(row.get(tool, Mode::Bound(b))))
                 .collect::<Vec<_>>()
                 .join("/")
         };
@@ -227,7 +229,7 @@ fn rates(rows: &[Row], behind: &mut Vec<String>) {
         "ratio",
     ]);
     for row in rows {
-        let get = |way: (Tool, Way)| row.get(way.0, way.1);
+        let get = |mode: (Tool, Mode)| row.get(mode.0, mode.1);
         let steps = get(RANDOM[0])
             .map_or_else(absent, |run| format!("{:.0}", run.steps as f64 / run.executions as f64));
         table.row([
@@ -323,24 +325,27 @@ fn milliseconds(run: &Run) -> String {
 }
 
 fn memory(rows: &[Row]) {
-    println!("\nPeak memory of the processes, MB: the least and the greatest over these tests");
+    println!("\nPeak memory of the processes, MB: minimum and maximum over these tests");
     let mut table = Table::new(["", "least", "greatest"]);
-    for way in [
+    for mode in [
         ALL,
         DFS,
         LOOM,
         SHUTTLE,
         RANDOM[0],
         RANDOM[1],
-        (Tool::Preempt, Way::Bound(2)),
-        (Tool::Loom, Way::Bound(2)),
+        (Tool::Preempt, Mode::Bound(2)),
+        (Tool::Loom, Mode::Bound(2)),
     ] {
-        let peaks: Vec<u64> =
-            rows.iter().filter_map(|row| row.get(way.0, way.1)).map(|run| run.peak_bytes).collect();
+        let peaks: Vec<u64> = rows
+            .iter()
+            .filter_map(|row| row.get(mode.0, mode.1))
+            .map(|run| run.peak_bytes)
+            .collect();
         let megabytes = |bytes: Option<&u64>| {
             bytes.map_or_else(absent, |&bytes| format!("{:.1}", bytes as f64 / 1e6))
         };
-        let name = format!("{:?} {}", way.0, way.1.name());
+        let name = format!("{:?} {}", mode.0, mode.1.name());
         table.row([name, megabytes(peaks.iter().min()), megabytes(peaks.iter().max())]);
     }
     print!("{}", table.to_text());
@@ -362,11 +367,11 @@ pub fn long(times: Times, behind: &mut Vec<String>) -> Result<()> {
     ]);
     for test in LONG {
         let row = Row::measure(test, &[RANDOM, PCT].concat(), 0.0, times.rate)?;
-        let get = |way: (Tool, Way)| row.get(way.0, way.1);
+        let get = |mode: (Tool, Mode)| row.get(mode.0, mode.1);
         let millions =
-            |way| get(way).map_or_else(absent, |run| format!("{:.1}", run.steps_rate() / 1e6));
+            |mode| get(mode).map_or_else(absent, |run| format!("{:.1}", run.steps_rate() / 1e6));
         let steps =
-            |way| get(way).map_or_else(absent, |run| grouped(run.steps / run.executions.max(1)));
+            |mode| get(mode).map_or_else(absent, |run| grouped(run.steps / run.executions.max(1)));
         let mut cells = vec![test.to_owned(), steps(RANDOM[0]), steps(RANDOM[1])];
         for pair in [RANDOM, PCT] {
             let times = get(pair[0])
@@ -374,9 +379,9 @@ pub fn long(times: Times, behind: &mut Vec<String>) -> Result<()> {
                 .map(|(ours, theirs)| ours.steps_rate() / theirs.steps_rate());
             cells.extend([millions(pair[0]), millions(pair[1]), ratio(times)]);
             if let Some(times) = times.filter(|&times| times < 1.0) {
-                let way = pair[0].1.name();
+                let mode = pair[0].1.name();
                 behind.push(format!(
-                    "{test}: Preempt {way} makes {times:.2} times the steps per CPU-second of \
+                    "{test}: Preempt {mode} makes {times:.2} times the steps per CPU-second of \
                      Shuttle (wanted: 1)"
                 ));
             }

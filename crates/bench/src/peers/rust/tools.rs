@@ -1,4 +1,4 @@
-//! The tools: how each explores a body in each of the compared ways.
+//! The tools, and how each explores a body in each search mode.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ pub enum Tool {
     Shuttle,
 }
 
-/// How a body is explored.
+/// How a tool searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Mode {
     /// All executions, with the tool's reduction if it has one.
     All,
     /// All executions, one by one, without a reduction.
     Dfs,
-    /// Like [`Way::All`], with at most this many preemptions.
+    /// Like [`Mode::All`], with at most this many preemptions.
     Bound(u32),
     /// Random schedules from this seed.
     Random(u64),
@@ -37,74 +37,74 @@ pub enum Way {
 /// The depth of the random priorities: errors that need two changes of priority.
 const DEPTH: u32 = 3;
 
-impl Way {
-    /// A word of a command line.
+impl Mode {
+    /// The mode as an argument of the command line.
     pub fn word(self) -> String {
         match self {
-            Way::All => "all".into(),
-            Way::Dfs => "dfs".into(),
-            Way::Bound(bound) => format!("bound:{bound}"),
-            Way::Random(seed) => format!("random:{seed}"),
-            Way::Pct(seed) => format!("pct:{seed}"),
+            Mode::All => "all".into(),
+            Mode::Dfs => "dfs".into(),
+            Mode::Bound(bound) => format!("bound:{bound}"),
+            Mode::Random(seed) => format!("random:{seed}"),
+            Mode::Pct(seed) => format!("pct:{seed}"),
         }
     }
 
-    /// A part of a sentence.
+    /// The mode as a word of a report.
     pub fn name(self) -> String {
         match self {
-            Way::All => "unbounded".into(),
-            Way::Dfs => "dfs".into(),
-            Way::Bound(bound) => format!("≤{bound}"),
-            Way::Random(_) => "random".into(),
-            Way::Pct(_) => "pct".into(),
+            Mode::All => "unbounded".into(),
+            Mode::Dfs => "dfs".into(),
+            Mode::Bound(bound) => format!("≤{bound}"),
+            Mode::Random(_) => "random".into(),
+            Mode::Pct(_) => "pct".into(),
         }
     }
 
-    /// Parses the result of [`word`](Way::word).
-    pub fn parse(word: &str) -> Result<Way> {
+    /// Parses the result of [`word`](Mode::word).
+    pub fn parse(word: &str) -> Result<Mode> {
         let (name, number) = word.split_once(':').unwrap_or((word, "0"));
         Ok(match name {
-            "all" => Way::All,
-            "dfs" => Way::Dfs,
-            "bound" => Way::Bound(number.parse()?),
-            "random" => Way::Random(number.parse()?),
-            "pct" => Way::Pct(number.parse()?),
-            _ => bail!("no way to explore is called {word}"),
+            "all" => Mode::All,
+            "dfs" => Mode::Dfs,
+            "bound" => Mode::Bound(number.parse()?),
+            "random" => Mode::Random(number.parse()?),
+            "pct" => Mode::Pct(number.parse()?),
+            _ => bail!("{word} is not a search mode"),
         })
     }
 }
 
 /// Explores a body once. The counts of tools that count executions are used; for the others each
 /// call of the body counts.
-pub fn explore(tool: Tool, way: Way, name: &str, cap: f64) -> Result<Ended> {
+pub fn explore(tool: Tool, mode: Mode, name: &str, cap: f64) -> Result<Ended> {
     match tool {
         Tool::Preempt => {
-            preempt(way, sources::of_preempt::body(name).context("no such test")?, cap)
+            preempt(mode, sources::of_preempt::body(name).context("no such test")?, cap)
         }
         #[cfg(feature = "peers")]
-        Tool::Loom => loom(way, sources::of_loom::body(name).context("no such test")?, cap),
+        Tool::Loom => loom(mode, sources::of_loom::body(name).context("no such test")?, cap),
         #[cfg(feature = "peers")]
         Tool::Shuttle => {
-            shuttle(way, sources::of_shuttle::body(name).context("no such test")?, cap)
+            shuttle(mode, sources::of_shuttle::body(name).context("no such test")?, cap)
         }
         #[cfg(not(feature = "peers"))]
-        Tool::Loom | Tool::Shuttle => bail!("{}", super::HOW),
+        Tool::Loom | Tool::Shuttle => bail!("{}", super::NOT_BUILT),
     }
 }
 
-/// A check by Preempt in this way.
+/// The check that is Preempt in this mode.
 ///
-/// Its default counts the distinct traces that it saw. Where there is nothing to reduce, the peers
-/// count only executions, and so does it.
-pub fn check(way: Way) -> Check {
-    match way {
-        Way::All => Check::new().unbounded(),
-        Way::Bound(bound) => Check::new().bound(bound),
-        Way::Dfs => Check::new().unbounded().order(Order::Executions).count(Count::Executions),
-        Way::Random(seed) => {
+/// By default Preempt also counts distinct traces. In modes without a reduction it counts only
+/// executions, as the peers do.
+pub fn check(mode: Mode) -> Check {
+    match mode {
+        Mode::All => Check::new().unbounded(),
+        Mode::Bound(bound) => Check::new().bound(bound),
+        Mode::Dfs => Check::new().unbounded().order(Order::Executions).count(Count::Executions),
+        Mode::Random(seed) => {
             Check::new().order(Order::Random).seed(seed).runs(u64::MAX).count(Count::Executions)
         }
-        Way::Pct(seed) => Check::new()
+        Mode::Pct(seed) => Check::new()
             .order(Order::Pct { depth: DEPTH })
             .seed(seed)
             .runs(u64::MAX)
@@ -112,14 +112,14 @@ pub fn check(way: Way) -> Check {
     }
 }
 
-fn preempt(way: Way, body: fn(), cap: f64) -> Result<Ended> {
-    let outcome = check(way).time(Duration::from_secs_f64(cap)).run(|| {
+fn preempt(mode: Mode, body: fn(), cap: f64) -> Result<Ended> {
+    let outcome = check(mode).time(Duration::from_secs_f64(cap)).run(|| {
         meter::start();
         body();
     });
     let tally = outcome.tally.context("a search over executions")?;
-    // It counts complete executions, and one with a failing step is not complete. The peers count
-    // those too.
+    // Preempt counts complete executions, and one with a failing step is not complete. The peers
+    // count that one too.
     let cut_short = outcome.findings.iter().any(|finding| {
         !matches!(finding.failure.kind, FailureKind::Deadlock | FailureKind::Livelock)
     });
@@ -146,12 +146,12 @@ fn caught(f: impl FnOnce()) -> Ended {
 }
 
 #[cfg(feature = "peers")]
-fn loom(way: Way, body: fn(), cap: f64) -> Result<Ended> {
+fn loom(mode: Mode, body: fn(), cap: f64) -> Result<Ended> {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = match way {
-        Way::All => None,
-        Way::Bound(bound) => Some(bound as usize),
-        Way::Dfs | Way::Random(_) | Way::Pct(_) => bail!("loom knows no {way:?}"),
+    builder.preemption_bound = match mode {
+        Mode::All => None,
+        Mode::Bound(bound) => Some(bound as usize),
+        Mode::Dfs | Mode::Random(_) | Mode::Pct(_) => bail!("loom has no mode {mode:?}"),
     };
     meter::limit(cap);
     Ok(caught(|| {
@@ -163,14 +163,14 @@ fn loom(way: Way, body: fn(), cap: f64) -> Result<Ended> {
 }
 
 #[cfg(feature = "peers")]
-fn shuttle(way: Way, body: fn(), cap: f64) -> Result<Ended> {
+fn shuttle(mode: Mode, body: fn(), cap: f64) -> Result<Ended> {
     use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, Scheduler};
 
-    let scheduler: Box<dyn Scheduler + Send> = match way {
-        Way::Dfs => Box::new(DfsScheduler::new(None, false)),
-        Way::Random(seed) => Box::new(RandomScheduler::new_from_seed(seed, usize::MAX)),
-        Way::Pct(seed) => Box::new(PctScheduler::new_from_seed(seed, DEPTH as usize, usize::MAX)),
-        Way::All | Way::Bound(_) => bail!("shuttle knows no {way:?}"),
+    let scheduler: Box<dyn Scheduler + Send> = match mode {
+        Mode::Dfs => Box::new(DfsScheduler::new(None, false)),
+        Mode::Random(seed) => Box::new(RandomScheduler::new_from_seed(seed, usize::MAX)),
+        Mode::Pct(seed) => Box::new(PctScheduler::new_from_seed(seed, DEPTH as usize, usize::MAX)),
+        Mode::All | Mode::Bound(_) => bail!("shuttle has no mode {mode:?}"),
     };
     let mut config = shuttle::Config::new();
     config.failure_persistence = shuttle::FailurePersistence::None;

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::meter::Ended;
 use super::table::{Table, absent, grouped};
-use super::{Ask, Times, Tool, Way};
+use super::{Mode, Request, Times, Tool};
 
 /// The correct answer.
 enum Truth {
@@ -16,51 +16,52 @@ enum Truth {
 
 use Truth::{Fails, Shows};
 
-/// The probes: the test, the way to search, and the correct answer. shuttle always uses its
-/// exhaustive search.
-const PROBES: [(&str, &str, Way, Truth); 10] = [
-    ("redundant load", "redundant load before a store", Way::All, Shows(&["0", "1"])),
-    ("store buffering", "store buffering, SeqCst", Way::All, Shows(&["01", "10", "11"])),
-    ("swap and store", "swap against store", Way::All, Shows(&["01", "10"])),
+/// The probes: the test, its description, the search mode and the correct answer. shuttle always
+/// uses its exhaustive search.
+const PROBES: [(&str, &str, Mode, Truth); 10] = [
+    ("redundant load", "redundant load before a store", Mode::All, Shows(&["0", "1"])),
+    ("store buffering", "store buffering, SeqCst", Mode::All, Shows(&["01", "10", "11"])),
+    ("swap and store", "swap against store", Mode::All, Shows(&["01", "10"])),
     (
         "orders",
         "3 threads, no preemption",
-        Way::Bound(0),
+        Mode::Bound(0),
         Shows(&["123", "132", "213", "231", "312", "321"]),
     ),
-    ("wait_timeout", "wait_timeout, nobody notifies", Way::All, Shows(&["timeout"])),
-    ("spin", "spin without yield", Way::All, Shows(&["ends"])),
-    ("six threads", "six threads", Way::All, Shows(&["ends"])),
-    ("panic and join", "a thread panics, join", Way::All, Shows(&["Err"])),
-    ("race", "UnsafeCell race", Way::All, Fails(&["race", "Causality", "concurrent"])),
-    ("leak", "Arc leak", Way::All, Fails(&["leak"])),
+    ("wait_timeout", "wait_timeout, no notification", Mode::All, Shows(&["timeout"])),
+    ("spin", "spin without yield", Mode::All, Shows(&["ends"])),
+    ("six threads", "six threads", Mode::All, Shows(&["ends"])),
+    ("panic and join", "a thread panics, join", Mode::All, Shows(&["Err"])),
+    ("race", "UnsafeCell race", Mode::All, Fails(&["race", "Causality", "concurrent"])),
+    ("leak", "Arc leak", Mode::All, Fails(&["leak"])),
 ];
 
-/// Asks all tools; returns whether Preempt is always correct.
+/// Runs all tools on the probes; returns whether Preempt is always correct.
 pub fn probes(times: Times) -> Result<bool> {
     println!(
-        "\nWhat is known, and what the tools say (WRONG marks what is not so; in parentheses the \
-         executions)"
+        "\nKnown results and those of the tools (WRONG marks a wrong result; in parentheses the \
+         number of executions)"
     );
     let mut table = Table::new(["probe", "truth", "Preempt", "loom", "shuttle dfs"]);
     let mut right = true;
-    for (test, what, way, truth) in &PROBES {
+    for (test, what, mode, truth) in &PROBES {
         let said = match truth {
             Shows(all) => all.join(" "),
             Fails(words) => words[0].to_owned(),
         };
         let mut cells = vec![(*what).to_owned(), said];
         for tool in [Tool::Preempt, Tool::Loom, Tool::Shuttle] {
-            let way = match (tool, way) {
-                (Tool::Shuttle, Way::Bound(_)) => None,
-                (Tool::Shuttle, _) => Some(Way::Dfs),
-                (_, way) => Some(*way),
+            let mode = match (tool, mode) {
+                (Tool::Shuttle, Mode::Bound(_)) => None,
+                (Tool::Shuttle, _) => Some(Mode::Dfs),
+                (_, mode) => Some(*mode),
             };
-            let Some(way) = way else {
+            let Some(mode) = mode else {
                 cells.push(absent());
                 continue;
             };
-            let (good, text) = answer(Ask { tool, way, test, repeat: 0.0, cap: times.cap }, truth);
+            let (good, text) =
+                answer(Request { tool, mode, test, repeat: 0.0, cap: times.cap }, truth);
             right &= good || tool != Tool::Preempt;
             cells.push(if good { text } else { format!("WRONG {text}") });
         }
@@ -70,12 +71,12 @@ pub fn probes(times: Times) -> Result<bool> {
     Ok(right)
 }
 
-/// The answer of a tool, and whether it is correct.
-fn answer(ask: Ask<'_>, truth: &Truth) -> (bool, String) {
-    // A crash is an answer too.
-    let run = match ask.in_child() {
+/// The result of a tool, and whether it is correct.
+fn answer(request: Request<'_>, truth: &Truth) -> (bool, String) {
+    // A crash is a result too.
+    let run = match request.in_child() {
         Ok(run) => run,
-        Err(_) => return (false, "the process dies".into()),
+        Err(_) => return (false, "crashes".into()),
     };
     let count = grouped(run.first);
     match (&run.ended, truth) {

@@ -4,11 +4,11 @@
 use anyhow::{Result, ensure};
 
 use super::Case;
-use super::pan::{Pan, Way};
+use super::pan::{Mode, Pan};
 use crate::measure::{Cap, Measured, Search};
 use crate::table::{Table, grouped};
 
-/// More than any run needs.
+/// Limits that no run reaches.
 const ROOMY: Cap = Cap { megabytes: 20_000, minutes: 60 };
 
 const fn counter2(set: &'static [(&'static str, u32)], spin: [&'static str; 2]) -> Case {
@@ -30,7 +30,7 @@ const LARGE: [Case; 3] = [
     phil(&[("N", 15)], ["-m13000000", "-w24"]),
 ];
 
-/// The same models, small.
+/// The same models in small sizes.
 const QUICK: [Case; 3] = [
     counter2(&[("N", 3), ("K", 5)], ["-m1000", "-w18"]),
     grid(&[("N", 6), ("K", 10)], ["-m1000", "-w21"]),
@@ -62,15 +62,15 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
         table.row(line(&case.name(), "Preempt", one, String::new()));
         table.row(line("", "Preempt, 2 cores", two, against(two, one)));
         let mut first = None;
-        for (way, name) in WAYS {
-            let spin = match Pan::new(case, way, ROOMY).and_then(|pan| pan.run()) {
+        for (mode, name) in MODES {
+            let spin = match Pan::new(case, mode, ROOMY).and_then(|pan| pan.run()) {
                 Ok(spin) if spin.complete => spin,
-                // SPIN's use of two cores does not work everywhere.
-                Ok(_) if way != Way::Full => {
+                // SPIN's multi-core modes do not work on every machine.
+                Ok(_) if mode != Mode::Full => {
                     notes.push(format!("{}, {name}: SPIN did not finish", case.name()));
                     continue;
                 }
-                Err(error) if way != Way::Full => {
+                Err(error) if mode != Mode::Full => {
                     let text = format!("{error:#}");
                     notes.push(format!(
                         "{}, {name}: {}",
@@ -84,12 +84,12 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
             };
             // A search that stores only hashes may lose states.
             let same = case.agree(spin, one);
-            agree &= same || way == Way::TwoCoresHashed;
+            agree &= same || mode == Mode::TwoCoresHashed;
             let single = *first.get_or_insert(spin);
-            let word = match (same, way) {
-                (true, Way::Full) => format!("ours {:.1} × its Mt/s", one.rate() / spin.rate()),
+            let word = match (same, mode) {
+                (true, Mode::Full) => format!("ours {:.1} × its Mt/s", one.rate() / spin.rate()),
                 (true, _) => against(spin, single),
-                (false, Way::TwoCoresHashed) => "lost states".to_owned(),
+                (false, Mode::TwoCoresHashed) => "lost states".to_owned(),
                 (false, _) => "COUNTS DIFFER".to_owned(),
             };
             table.row(line("", name, spin, word));
@@ -106,10 +106,10 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     Ok(agree)
 }
 
-const WAYS: [(Way, &str); 3] = [
-    (Way::Full, "SPIN"),
-    (Way::TwoCores, "SPIN, 2 cores (NCORE)"),
-    (Way::TwoCoresHashed, "SPIN, 2 cores (BFS_PAR)"),
+const MODES: [(Mode, &str); 3] = [
+    (Mode::Full, "SPIN"),
+    (Mode::TwoCores, "SPIN, 2 cores (NCORE)"),
+    (Mode::TwoCoresHashed, "SPIN, 2 cores (BFS_PAR)"),
 ];
 
 /// The speed-up by a second core.

@@ -23,9 +23,9 @@ struct Case {
     /// SPIN's `-m` and `-w`: the longest path, and the size of its table as a power of two, chosen
     /// for the run.
     spin: [&'static str; 2],
-    /// Settings that the twin does not have.
+    /// Settings of our model that the twin does not have.
     ours: &'static [&'static str],
-    /// States that SPIN has before the first of ours, with one transition each.
+    /// The number of states, with one transition each, that SPIN has before our initial state.
     before: u64,
 }
 
@@ -100,7 +100,10 @@ mod tests {
     fn one_state_or_transition_more_is_a_disagreement() {
         let case = Case::new("a", "a.pre", ["-m1", "-w1"]);
         let ours = counted(10, 20);
-        assert!(case.agree(counted(10, 21), ours), "SPIN counts the way to the initial state");
+        assert!(
+            case.agree(counted(10, 21), ours),
+            "SPIN counts the transition to the initial state"
+        );
         for (states, transitions) in [(10, 20), (10, 22), (9, 21), (11, 21)] {
             assert!(!case.agree(counted(states, transitions), ours), "{states} {transitions}");
         }

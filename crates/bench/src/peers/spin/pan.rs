@@ -13,30 +13,30 @@ use crate::measure::{self, Cap, Measured};
 
 /// How SPIN searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Everything, depth first.
+pub(super) enum Mode {
+    /// All states, depth first.
     Full,
-    /// With its own partial-order reduction.
+    /// With SPIN's own partial-order reduction.
     Reduced,
-    /// Everything, depth first, by two processes (`-DNCORE=2`).
+    /// All states, depth first, by two processes (`-DNCORE=2`).
     TwoCores,
-    /// Everything, breadth first, by two processes that keep hashes of states (`-DBFS_PAR`): states
-    /// may be lost.
+    /// All states, breadth first, by two processes that store hashes (`-DBFS_PAR`): states may be
+    /// lost.
     TwoCoresHashed,
 }
 
-impl Way {
+impl Mode {
     fn defines(self) -> &'static [&'static str] {
         match self {
-            Way::Full => &["-DNOREDUCE"],
-            Way::Reduced => &[],
-            Way::TwoCores => &["-DNOREDUCE", "-DNCORE=2"],
-            Way::TwoCoresHashed => &["-DNOREDUCE", "-DBFS_PAR"],
+            Mode::Full => &["-DNOREDUCE"],
+            Mode::Reduced => &[],
+            Mode::TwoCores => &["-DNOREDUCE", "-DNCORE=2"],
+            Mode::TwoCoresHashed => &["-DNOREDUCE", "-DBFS_PAR"],
         }
     }
 
     fn options(self) -> &'static [&'static str] {
-        if self == Way::TwoCoresHashed { &["-u2"] } else { &[] }
+        if self == Mode::TwoCoresHashed { &["-u2"] } else { &[] }
     }
 }
 
@@ -49,17 +49,17 @@ pub(super) struct Pan {
     arguments: Vec<String>,
 }
 
-/// Whether SPIN is installed, or what to do.
+/// Fails with instructions if SPIN is not installed.
 pub(super) fn installed() -> Result<()> {
     if Command::new("spin").arg("-V").output().is_err() {
-        bail!("spin is not installed; on Debian: apt-get install spin");
+        bail!("spin is not installed; on Debian, run: apt-get install spin");
     }
     Ok(())
 }
 
 impl Pan {
-    /// Generates and compiles it.
-    pub(super) fn new(case: &Case, way: Way, cap: Cap) -> Result<Pan> {
+    /// Generates and compiles the verifier.
+    pub(super) fn new(case: &Case, mode: Mode, cap: Cap) -> Result<Pan> {
         let number = FOLDERS.fetch_add(1, Relaxed);
         let folder =
             std::env::temp_dir().join(format!("preempt-bench-{}-{number}", std::process::id()));
@@ -67,11 +67,11 @@ impl Pan {
         // -E: deadlocks are not errors here; -n: no list of unreached code; -Q: minutes.
         let mut arguments = vec!["-E".to_owned(), "-n".to_owned(), format!("-Q{}", cap.minutes)];
         arguments.extend(case.spin.map(str::to_owned));
-        if way == Way::TwoCoresHashed {
+        if mode == Mode::TwoCoresHashed {
             // Its table never grows, and when it is full states are lost.
             arguments.extend(roomier(case.spin[1]));
         }
-        arguments.extend(way.options().iter().map(|&option| option.to_owned()));
+        arguments.extend(mode.options().iter().map(|&option| option.to_owned()));
         let pan = Pan { folder, arguments };
         let twin =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("spin").join(format!("{}.pml", case.twin));
@@ -79,7 +79,7 @@ impl Pan {
         run(Command::new("spin").current_dir(&pan.folder).arg("-a").args(defines).arg(twin))?;
         let mut gcc = Command::new("gcc");
         gcc.current_dir(&pan.folder).args(["-O2", "-DSAFETY", "-o", "pan", "pan.c"]);
-        gcc.arg(format!("-DMEMLIM={}", cap.megabytes)).args(way.defines());
+        gcc.arg(format!("-DMEMLIM={}", cap.megabytes)).args(mode.defines());
         run(&mut gcc)?;
         Ok(pan)
     }
@@ -128,7 +128,7 @@ impl Drop for Pan {
     }
 }
 
-/// A table four times as large as `-w` says.
+/// The option `-w` with a table four times as large.
 fn roomier(option: &str) -> Option<String> {
     let size: u32 = option.strip_prefix("-w")?.parse().ok()?;
     Some(format!("-w{}", size + 2))

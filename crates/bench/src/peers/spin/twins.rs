@@ -10,7 +10,7 @@
 use anyhow::Result;
 
 use super::Case;
-use super::pan::{Pan, Way};
+use super::pan::{Mode, Pan};
 use crate::measure::{self, Cap, Measured, Search};
 use crate::table::{Table, grouped};
 
@@ -25,7 +25,7 @@ const SMALL: [Case; 7] = [
     Case::new("bluetooth", "bluetooth/fixed.pre", ["-m1000", "-w14"]).set(&[("ADDERS", 4)]),
 ];
 
-/// Sizes that the full searches can do.
+/// Sizes that both full searches can complete.
 const BOTH: [Case; 5] = [
     file_system(&[("THREADS", 6)], ["-m1000", "-w19"]),
     indexer(&[("THREADS", 6)], ["-m1000", "-w14"]),
@@ -34,7 +34,7 @@ const BOTH: [Case; 5] = [
     counter2(&[("N", 3), ("K", 5)], ["-m1000", "-w18"]),
 ];
 
-/// The same models, small.
+/// The same models in small sizes.
 const QUICK: [Case; 5] = [
     file_system(&[("THREADS", 4)], ["-m1000", "-w14"]),
     indexer(&[("THREADS", 5)], ["-m1000", "-w14"]),
@@ -43,7 +43,7 @@ const QUICK: [Case; 5] = [
     counter2(&[("N", 2), ("K", 5)], ["-m1000", "-w14"]),
 ];
 
-/// Sizes that no full search can do.
+/// Sizes that no full search can complete.
 const ALONE: [Case; 3] = [
     file_system(&[("THREADS", 16)], ["-m10000", "-w24"]),
     indexer(&[("THREADS", 15)], ["-m10000", "-w24"]),
@@ -53,7 +53,7 @@ const ALONE: [Case; 3] = [
 /// The limits of both programs.
 const CAP: Cap = Cap { megabytes: 8_000, minutes: 1 };
 
-/// Shorter runs are repeated; with `--quick` and without.
+/// Runs shorter than this many seconds are repeated: with `--quick`, and without.
 const SECONDS: [f64; 2] = [0.05, 0.5];
 
 const fn file_system(set: &'static [(&'static str, u32)], spin: [&'static str; 2]) -> Case {
@@ -83,8 +83,8 @@ fn ours(case: &Case, search: Search, seconds: f64) -> Result<Measured> {
     measure::repeated(seconds, || case.search(search, 1, CAP))
 }
 
-fn spin(case: &Case, way: Way, seconds: f64) -> Result<Measured> {
-    let pan = Pan::new(case, way, CAP)?;
+fn spin(case: &Case, mode: Mode, seconds: f64) -> Result<Measured> {
+    let pan = Pan::new(case, mode, CAP)?;
     measure::repeated(seconds, || pan.run())
 }
 
@@ -96,7 +96,7 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
     for case in sized.iter().chain(&SMALL) {
         let (full, cartesian) =
             (ours(case, Search::Full, seconds)?, ours(case, Search::Cartesian, seconds)?);
-        let (all, pruned) = (spin(case, Way::Full, seconds)?, spin(case, Way::Reduced, seconds)?);
+        let (all, pruned) = (spin(case, Mode::Full, seconds)?, spin(case, Mode::Reduced, seconds)?);
         let same = case.agree(all, full);
         agree &= same;
         let best = if pruned.seconds < all.seconds { pruned } else { all };
@@ -126,18 +126,18 @@ pub(super) fn compare(quick: bool) -> Result<bool> {
         "seconds: CPU time with the start of the process, but without compiling SPIN's verifier\n"
     );
     if quick {
-        println!("sizes that no full search can do: left out by --quick");
+        println!("sizes that no full search can complete: omitted by --quick");
         return Ok(agree);
     }
     let mut table = Table::new(HEAD);
     for case in &ALONE {
         let (cartesian, pruned) =
-            (ours(case, Search::Cartesian, seconds)?, spin(case, Way::Reduced, seconds)?);
+            (ours(case, Search::Cartesian, seconds)?, spin(case, Mode::Reduced, seconds)?);
         table.row(line(&case.name(), "Preempt cartesian", cartesian, String::new()));
         table.row(line("", "SPIN reduced", pruned, String::new()));
     }
     println!(
-        "sizes that no full search can do, at most {} MB and {} s each\n{}",
+        "sizes that no full search can complete, at most {} MB and {} s each\n{}",
         CAP.megabytes,
         60 * CAP.minutes,
         table.to_text().trim_end()

@@ -48,17 +48,17 @@ const SIZES: [[(Subject, u32); 2]; 2] = [
     [(Subject::Philosophers, 14), (Subject::TwoPhaseCommit, 8)],
 ];
 
-/// More than any run needs.
+/// Limits that no run reaches.
 const ROOMY: Cap = Cap { megabytes: 20_000, minutes: 60 };
 
-/// The message if it was not built.
-const HOW: &str = "stateright is built on request only: \
+/// The error if stateright was not built.
+const NOT_BUILT: &str = "stateright is built on request only: \
     cargo run --release -p preempt-bench --features peers -- peers stateright";
 
 /// Prints the comparison; returns whether the counts agree.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
-        bail!("{HOW}");
+        bail!("{NOT_BUILT}");
     }
     let head =
         ["model", "search", "states", "transitions", "seconds", "wall", "Ms/s", "B/state", ""];
@@ -140,8 +140,8 @@ pub fn one(subject: Subject, size: u32, jobs: usize) -> Result<()> {
     Ok(())
 }
 
-/// The replacement in a build without stateright.
+/// Without stateright in the build: an error.
 #[cfg(not(feature = "peers"))]
 pub fn one(_: Subject, _: u32, _: usize) -> Result<()> {
-    bail!("{HOW}")
+    bail!("{NOT_BUILT}")
 }

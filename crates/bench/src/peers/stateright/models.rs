@@ -60,7 +60,7 @@ impl Model for Philosophers {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        // Without a property that may still fail it would not search.
+        // stateright searches only while some property has not failed.
         vec![Property::always("forks are counted", |model: &Philosophers, table: &Table| {
             table.taken >> model.n == 0
         })]
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_models_have_as_many_states_as_they_must() {
+    fn the_models_have_the_expected_numbers_of_states() {
         assert_eq!(search(Subject::Philosophers, 5, 1).0, 3u64.pow(5) - 1);
         assert_eq!(search(Subject::TwoPhaseCommit, 3, 1), (288, 761));
         assert_eq!(search(Subject::TwoPhaseCommit, 5, 2).0, 8_832);

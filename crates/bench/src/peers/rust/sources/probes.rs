@@ -1,6 +1,6 @@
 //! Small tests with known results, which show where a tool is wrong.
 //!
-//! They assert nothing. Each reports by `saw` what one execution observed.
+//! They assert nothing. Each reports with `saw` what one execution observed.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub fn redundant_load() {
     thread.join().expect("no thread panics");
 }
 
-/// Two threads store, then load what the other stores: one of them sees it.
+/// Store buffering: two threads store, then load what the other stores; one of them sees it.
 pub fn store_buffering() {
     let x = Arc::new(AtomicUsize::new(0));
     let y = Arc::new(AtomicUsize::new(0));
@@ -67,8 +67,9 @@ pub fn orders() {
 /// There is no notification: the wait times out.
 pub fn wait_timeout() {
     let (mutex, condvar) = (Mutex::new(()), Condvar::new());
-    let guard = mutex.lock().expect("no thread panics");
-    let (_guard, result) = condvar.wait_timeout(guard, Duration::from_millis(1)).expect("no thread panics");
+    let guard = mutex.lock().expect("mutex poisoned");
+    let waited = condvar.wait_timeout(guard, Duration::from_millis(1));
+    let (_guard, result) = waited.expect("mutex poisoned");
     saw(if result.timed_out() { "timeout" } else { "notified" });
 }
 
@@ -84,7 +85,7 @@ pub fn spin() {
     thread.join().expect("no thread panics");
 }
 
-/// As many threads as a user may want.
+/// More threads than loom supports by default.
 pub fn six_threads() {
     let threads: Vec<_> = (0..6).map(|_| thread::spawn(|| ())).collect();
     for thread in threads {
