@@ -37,10 +37,10 @@ fn two_users<L: Send + Sync + 'static>(lock: L, with: fn(&L, &dyn Fn())) {
     with(&shared.0, &|| {
         shared.1.fetch_add(1, SeqCst);
     });
-    t.join().expect("it does not panic");
+    t.join().expect("the thread does not panic");
 }
 
-/// As a crate under test may use rayon: the test does not name it.
+/// Uses rayon as a crate under test may do: the test itself does not name it.
 #[inline(never)]
 fn sum(n: usize) -> usize {
     let (a, b) = rayon::join(|| n + 1, || n + 2);
@@ -49,7 +49,7 @@ fn sum(n: usize) -> usize {
 
 #[test]
 fn rayon() {
-    // The source decides, whether this check or another test has started the pool.
+    // The source of the test decides, whether or not the pool is already running.
     refused(
         || {
             rayon::join(|| 1, || 2);
@@ -69,7 +69,7 @@ fn rayon() {
         },
         &["rayon"],
     );
-    // The pool exists by now. If code elsewhere gives work to it, nothing shows that.
+    // The pool is running by now. Work that code elsewhere passes to it is not detected.
     let outcome = Check::new().allow_uncontrolled().run(|| assert_eq!(sum(1), 5));
     assert!(outcome.findings.is_empty() && outcome.complete, "{}", outcome.guarantee());
 }
@@ -133,9 +133,9 @@ fn a_lock_of_tokio_that_blocks() {
 fn a_channel_of_crossbeam_that_blocks() {
     let body = || {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let t = thread::spawn(move || sender.send(1).expect("the receiver is there"));
+        let t = thread::spawn(move || sender.send(1).expect("the receiver exists"));
         assert_eq!(receiver.recv(), Ok(1));
-        t.join().expect("it does not panic");
+        t.join().expect("the thread does not panic");
     };
     refused(body, &["main blocks at ", "of crossbeam-channel"]);
 }
@@ -144,16 +144,16 @@ fn a_channel_of_crossbeam_that_blocks() {
 fn a_channel_of_tokio_that_blocks() {
     let body = || {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        let t = thread::spawn(move || sender.send(1).expect("the receiver is there"));
+        let t = thread::spawn(move || sender.send(1).expect("the receiver exists"));
         assert_eq!(receiver.blocking_recv(), Ok(1));
-        t.join().expect("it does not panic");
+        t.join().expect("the thread does not panic");
     };
     refused(body, &["main blocks at ", "of tokio"]);
 }
 
 /// Nothing blocks and no controlled object is shared; the source of the test shows the reason.
 #[test]
-fn locks_and_channels_that_are_all_the_threads_share() {
+fn threads_that_share_only_foreign_locks_and_channels() {
     let lock = || {
         let n = StdArc::new(parking_lot::Mutex::new(0));
         let t = thread::spawn({
@@ -161,14 +161,14 @@ fn locks_and_channels_that_are_all_the_threads_share() {
             move || *n.lock() += 1
         });
         *n.lock() += 1;
-        t.join().expect("it does not panic");
+        t.join().expect("the thread does not panic");
     };
     refused(lock, &["one schedule only", "`parking_lot::Mutex`"]);
     let channel = || {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let t = thread::spawn(move || sender.send(1).expect("the receiver is there"));
+        let t = thread::spawn(move || sender.send(1).expect("the receiver exists"));
         let _ = receiver.try_recv();
-        t.join().expect("it does not panic");
+        t.join().expect("the thread does not panic");
     };
     refused(channel, &["one schedule only", "`crossbeam_channel::unbounded`"]);
 }

@@ -18,7 +18,7 @@ fn agrees(wrong: &str, threads: Vec<Vec<Statement>>) {
 }
 
 #[test]
-fn they_agree_now() {
+fn the_library_agrees_with_brute_force_now() {
     use Statement::{CellWrite, Lock, NotifyOne, Poll, Read, Spawn, WaitFor, WaitWhile};
     agrees(
         "dpor-fg lost a trace in which a notified thread gets its mutex first",

@@ -33,7 +33,7 @@ struct Node {
     location: usize,
     order: Order,
     value: u64,
-    /// Whether it is a half of a read-modify-write: a read whose write is the next node.
+    /// Whether it is part of a read-modify-write: a read whose write is the next node.
     is_half: bool,
 }
 
@@ -249,7 +249,7 @@ impl Search<'_> {
         };
         let candidates: Vec<usize> = match node.kind {
             Kind::Read => (0..nodes.len()).filter(|&at| is_source(&nodes[at])).collect(),
-            // It does not read, so there is nothing to assign.
+            // A write has no source to assign.
             _ => vec![at],
         };
         candidates.into_iter().all(|source| {

@@ -20,17 +20,17 @@ pub struct Outcome {
 /// A test.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// Its name.
+    /// The name of the test.
     pub name: String,
-    /// Its program.
+    /// The program of the test.
     pub program: Program,
-    /// Complete consistent graphs.
+    /// The number of complete consistent graphs.
     pub graphs: usize,
-    /// The same with sequentially consistent orderings only.
+    /// Their number if all orderings are sequentially consistent.
     pub graphs_all_sc: usize,
-    /// Graphs with a data race.
+    /// The number of graphs with a data race.
     pub racy: usize,
-    /// Graphs in which a thread waits forever.
+    /// The number of graphs in which a thread waits forever.
     pub stuck: usize,
     /// All outcomes, by their texts.
     pub outcomes: Vec<Outcome>,
@@ -45,7 +45,7 @@ pub fn all() -> Vec<Expected> {
 }
 
 fn test(test: &Value) -> Expected {
-    let text = |key: &str| test[key].as_str().expect("a text").to_owned();
+    let text = |key: &str| test[key].as_str().expect("a string").to_owned();
     let count = |key: &str| number(&test[key]);
     let outcomes = test["outcome"].as_array().expect("outcomes are a list").iter().map(|outcome| {
         let number = |at: usize| number(&outcome[at]);

@@ -1,4 +1,4 @@
-//! Execution graphs in a form in which two can be compared: the events of each thread with the
+//! Execution graphs in a form that can be compared: the events of each thread with the
 //! stores that they read, and the modification order of each location.
 
 use crate::program::{Program, written};

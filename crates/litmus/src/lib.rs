@@ -1,8 +1,8 @@
-//! Litmus tests for weak memory: small programs with all their executions known.
+//! Litmus tests for weak memory: small programs whose executions are all known.
 //!
 //! - [`program`]: the programs, and their text form
 //! - [`expected`]: the tests of `corpus/litmus` with their expected numbers
-//! - [`graph`]: execution graphs, in a form in which two can be compared
+//! - [`graph`]: execution graphs, in a form that can be compared
 //! - [`axioms`]: all consistent graphs of a program by definition: every assignment of stores to
 //!   loads and every modification order, filtered by the axioms of the model
 //! - [`random`]: random programs

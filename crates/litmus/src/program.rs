@@ -93,7 +93,7 @@ pub enum Instruction {
     Unlock(usize),
 }
 
-/// Registers of a thread.
+/// The number of registers of a thread.
 pub const REGISTERS: usize = 4;
 
 /// The register of unused results.
@@ -111,7 +111,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Parses the text form. Panics if it is not one.
+    /// Parses the text form. Panics on a syntax error.
     pub fn parse(text: &str) -> Program {
         let mut program = Program::default();
         for thread in text.split('|') {
@@ -122,7 +122,7 @@ impl Program {
         program
     }
 
-    /// The number of a location, which is added if it is new.
+    /// The index of a location, which is added if it is new.
     pub fn location(&mut self, name: &str, is_mutex: bool) -> usize {
         if let Some(known) = self.locations.iter().position(|known| known == name) {
             return known;
@@ -284,20 +284,20 @@ fn operand(text: &str) -> Operand {
 /// The next operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: it has ended.
+    /// None: the thread has ended.
     End,
-    /// It loads a location.
+    /// Loads a location.
     Load(usize, Order),
-    /// It stores a value.
+    /// Stores a value.
     Store(usize, u64, Order),
-    /// It reads and writes: location, the change, the order if it writes, the order if it only
+    /// A read-modify-write: location, the change, the order if it writes, the order if it only
     /// reads.
     Update(usize, Change, Order, Order),
     /// A fence.
     Fence(Order),
-    /// It locks a mutex.
+    /// Locks a mutex.
     Lock(usize),
-    /// It unlocks a mutex.
+    /// Unlocks a mutex.
     Unlock(usize),
 }
 

@@ -24,9 +24,9 @@ impl Random {
 /// The shape of random programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The most threads.
+    /// The maximum number of threads.
     pub threads: usize,
-    /// The most instructions of a thread.
+    /// The maximum number of instructions of a thread.
     pub length: usize,
     /// Whether threads lock mutexes.
     pub mutexes: bool,
@@ -96,7 +96,7 @@ pub fn program(random: &mut Random, shape: Shape) -> Program {
                 }
             }
         }
-        // Mostly unlocks what it has locked.
+        // Usually unlocks the mutex that it has locked.
         if let (true, Some(mutex)) = (holds && random.below(6) > 0, mutex) {
             code.push(Instruction::Unlock(mutex));
         }

@@ -130,7 +130,7 @@ impl Objects {
             | Op::CellWrite(_)
             | Op::Fence
             | Op::AcquireFence
-            | Op::ReleaseFence => unreachable!("{op:?} is no step"),
+            | Op::ReleaseFence => unreachable!("{op:?} is not a step"),
         }
     }
 

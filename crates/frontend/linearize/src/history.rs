@@ -55,7 +55,7 @@ pub struct History {
 }
 
 impl History {
-    /// A history without calls, in which the calls will be made by these threads.
+    /// A history in which no call was made yet; `threads` has the thread of each call.
     ///
     /// # Panics
     ///
@@ -82,24 +82,24 @@ impl History {
         self.threads[call].into()
     }
 
-    /// A call is made now.
+    /// Records that a call is made.
     pub fn call(&mut self, call: usize) {
         self.answers[call] = Answer::Pending;
         self.before[call] = self.done;
     }
 
-    /// A call returns now.
+    /// Records that a call returns.
     pub fn returned(&mut self, call: usize, result: u32) {
         self.answers[call] = Answer::Returned(result);
         self.done |= 1 << call;
     }
 
-    /// What an observer saw after all calls.
+    /// Records the result of an observer after all calls.
     pub fn observe(&mut self, result: u32) {
         self.observed = Some(result);
     }
 
-    /// What an observer saw after all calls, if there was one.
+    /// The result of an observer after all calls, if there was one.
     pub fn observed(&self) -> Option<u32> {
         self.observed
     }

@@ -7,8 +7,8 @@
 //! *witness* is Wing and Gong's (1993).
 //!
 //! **Guarantees.** An alarm is a proof that no deterministic sequential specification explains the
-//! results, if serial executions were complete. A pass is about the given history alone: which
-//! histories exist is the business of the search that produces them.
+//! results, provided that all serial executions were recorded. A pass concerns the given history
+//! only; the search that produces histories determines which of them are checked.
 //!
 //! **Map.** The paper's test matrix is a [`Scenario`], its set of serial histories a
 //! [`SerialTree`], its stuck history a [`History`] with [pending](Answer::Pending) calls.
@@ -18,8 +18,8 @@
 //!    not be deterministic: a call's result is then one of them.
 //! 2. Weaker criteria than linearizability drop part of the real-time order: [`Criterion`].
 //!
-//! **Cost.** Exponential in the number of calls at worst. Histories of a few calls take about as
-//! many nodes as they have calls, because results leave little choice.
+//! **Cost.** Exponential in the number of calls in the worst case. The search for histories of a
+//! few calls visits about as many nodes as there are calls, because results leave little choice.
 //!
 //! The crate runs no code under test and knows no runtime: calls are numbers, and so are results,
 //! of which only equality matters. A front end records histories and maps them to these numbers.
@@ -40,7 +40,7 @@
 //! const ONE: u32 = 1; // Some(1)
 //! const NONE: u32 = 0;
 //!
-//! // Serially the first gets the element.
+//! // Serially, the first call gets the element.
 //! let mut tree = SerialTree::default();
 //! for order in [[0, 1], [1, 0]] {
 //!     let first = tree.extend(SerialTree::ROOT, order[0], Outcome::Returned(ONE));
@@ -66,5 +66,5 @@ pub use scenario::{Instance, Rules, Scenario, Symmetry};
 pub use serial::{Outcome, SerialTree};
 pub use witness::{Unexplained, Witness};
 
-/// The most calls of a history: a set of calls is a 64-bit word.
+/// The maximum number of calls of a history: a set of calls is a 64-bit word.
 pub const MAX_CALLS: usize = 64;

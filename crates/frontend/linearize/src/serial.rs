@@ -23,7 +23,7 @@ pub struct SerialTree {
 #[derive(Clone, Debug, Default)]
 struct Node {
     next: Vec<(usize, Outcome, usize)>,
-    /// What an observer sees here.
+    /// The results of an observer at this point.
     observed: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl SerialTree {
         new
     }
 
-    /// Adds what an observer sees at a point.
+    /// Adds a result of an observer at a point.
     pub fn observe(&mut self, at: usize, result: u32) {
         let observed = &mut self.nodes[at].observed;
         if !observed.contains(&result) {
@@ -67,13 +67,13 @@ impl SerialTree {
         self.nodes[from].next.iter().filter(move |next| next.0 == call).map(|next| next.1)
     }
 
-    /// What an observer may see at a point.
+    /// The results of an observer at a point.
     pub fn observed(&self, at: usize) -> &[u32] {
         &self.nodes[at].observed
     }
 
-    /// A call that has two outcomes at the same point, with the calls and outcomes that lead there,
-    /// if it is not one of those that may.
+    /// A call that has two outcomes at the same point, unless it `may`; with the calls and outcomes
+    /// that lead there.
     pub fn ambiguous(
         &self,
         may: impl Fn(usize) -> bool,

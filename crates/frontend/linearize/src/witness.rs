@@ -2,8 +2,8 @@
 //! (1993), over the tree of serial executions.
 //!
 //! A witness of a complete history is a serial execution of the same calls with the same results
-//! that keeps the order which the [criterion](Criterion) asks for. A history in which calls are
-//! pending and nothing can move any more is *stuck*; it needs a witness for each pending call: a
+//! in an order that satisfies the [criterion](Criterion). A history in which calls are
+//! pending and no thread can step is *stuck*; it needs a witness for each pending call: a
 //! serial execution of the complete calls after which the pending one blocks (Line-Up, §4). The
 //! other pending calls are taken to have had no effect.
 //!
@@ -32,13 +32,13 @@ pub struct Unexplained {
     pub longest: Vec<usize>,
     /// The calls that could come next, with what they return serially.
     pub next: Vec<(usize, Vec<Outcome>)>,
-    /// What an observer sees after these calls, if all calls fit and only the observer does not.
+    /// The observer's results after these calls, if all calls fit and only the observer does not.
     pub observed: Vec<u32>,
     /// The points of the tree that were visited.
     pub nodes: u64,
 }
 
-/// Searches a serial execution that explains `history`.
+/// Searches for a serial execution that explains `history`.
 pub fn search(
     history: &History,
     tree: &SerialTree,
@@ -47,7 +47,7 @@ pub fn search(
     search_ignoring(history, tree, criterion, 0)
 }
 
-/// The same if the results of a set of complete calls do not matter. The calls themselves do.
+/// Like [`search`], but ignores the results of a set of complete calls. The calls still count.
 pub fn search_ignoring(
     history: &History,
     tree: &SerialTree,
