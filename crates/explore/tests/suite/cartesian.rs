@@ -11,7 +11,7 @@ use preempt_system::Failure;
 const READINGS: [Reading; 2] = [Reading::Late, Reading::Literal];
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
-    plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent).0
+    plan.build().expect("the plan is valid").run(toy.clone(), &Silent).0
 }
 
 fn failures(outcome: &Outcome) -> BTreeSet<String> {

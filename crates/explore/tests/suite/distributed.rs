@@ -11,7 +11,7 @@ use preempt_explore::exchange::{Exchange, Form, Inbox, Lost, Place, Round};
 use preempt_explore::{Limit, Limits, Observer, Outcome, Plan, Progress, Silent, StoreKind};
 use preempt_system::Verdict;
 
-/// Connects the threads of a test. Parcels arrive late and in another order.
+/// Connects the threads of a test. Parcels arrive late and out of order.
 struct Network {
     processes: usize,
     form: Form,
@@ -21,15 +21,15 @@ struct Network {
 
 struct State {
     random: Pcg,
-    /// Parcels on their way to each process.
+    /// Parcels in flight to each process.
     parcels: Vec<VecDeque<Vec<u8>>>,
-    /// How often each process has ended its last round.
+    /// The number of levels that each process has ended.
     ended: Vec<u64>,
-    /// What each process has contributed to the gatherings.
+    /// The data that each process has contributed to each gathering.
     gathered: Vec<Vec<Vec<u8>>>,
-    /// The gathering before which someone wants to stop.
+    /// The gathering before which a process wants to stop.
     stop: Option<usize>,
-    /// A process that has left.
+    /// Whether a process has left.
     lost: bool,
 }
 
@@ -50,15 +50,15 @@ impl Network {
 struct Process<'n> {
     network: &'n Network,
     process: usize,
-    /// Leaves without a word instead of gathering this often.
+    /// The number of the gathering at which the process leaves without notice.
     dies_at: Option<usize>,
 }
 
-/// The others must not wait for a process that has panicked.
+/// Other processes must not wait for a process that has panicked.
 impl Drop for Process<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.network.state.lock().expect("no thread panics with it").lost = true;
+            self.network.state.lock().expect("mutex poisoned").lost = true;
             self.network.changed.notify_all();
         }
     }
@@ -71,21 +71,21 @@ impl Exchange for Process<'_> {
     }
 
     fn send(&self, to: usize, parcel: Vec<u8>) {
-        assert_ne!(to, self.process, "own states stay");
-        let mut state = self.network.state.lock().expect("no thread panics with it");
+        assert_ne!(to, self.process, "a process keeps its own states");
+        let mut state = self.network.state.lock().expect("mutex poisoned");
         let waiting = state.parcels[to].len() as u64;
         let at = state.random.below(waiting + 1) as usize;
         state.parcels[to].insert(at, parcel);
     }
 
     fn stop(&self) {
-        let mut state = self.network.state.lock().expect("no thread panics with it");
+        let mut state = self.network.state.lock().expect("mutex poisoned");
         state.stop = Some(state.gathered[self.process].len());
         self.network.changed.notify_all();
     }
 
     fn end_round(&self, round: Round, inbox: &mut dyn Inbox) -> Result<(), Lost> {
-        let mut state = self.network.state.lock().expect("no thread panics with it");
+        let mut state = self.network.state.lock().expect("mutex poisoned");
         if round == Round::Last {
             state.ended[self.process] += 1;
             self.network.changed.notify_all();
@@ -101,7 +101,7 @@ impl Exchange for Process<'_> {
             if !late && let Some(parcel) = state.parcels[self.process].pop_front() {
                 drop(state);
                 inbox.receive(&parcel);
-                state = self.network.state.lock().expect("no thread panics with it");
+                state = self.network.state.lock().expect("mutex poisoned");
                 continue;
             }
             let ended = state.ended[self.process];
@@ -109,19 +109,18 @@ impl Exchange for Process<'_> {
                 return Ok(());
             }
             let pause = Duration::from_millis(20);
-            let waited =
-                self.network.changed.wait_timeout(state, pause).expect("no thread panics with it");
+            let waited = self.network.changed.wait_timeout(state, pause).expect("mutex poisoned");
             state = waited.0;
             if waited.1.timed_out() {
                 drop(state);
                 inbox.idle();
-                state = self.network.state.lock().expect("no thread panics with it");
+                state = self.network.state.lock().expect("mutex poisoned");
             }
         }
     }
 
     fn gather(&self, data: Vec<u8>) -> Result<Vec<Vec<u8>>, Lost> {
-        let mut state = self.network.state.lock().expect("no thread panics with it");
+        let mut state = self.network.state.lock().expect("mutex poisoned");
         let number = state.gathered[self.process].len();
         if self.dies_at == Some(number) {
             state.lost = true;
@@ -136,7 +135,7 @@ impl Exchange for Process<'_> {
             if state.gathered.iter().all(|own| own.len() > number) {
                 return Ok(state.gathered.iter().map(|own| own[number].clone()).collect());
             }
-            state = self.network.changed.wait(state).expect("no thread panics with it");
+            state = self.network.changed.wait(state).expect("mutex poisoned");
         }
     }
 }
@@ -149,8 +148,8 @@ fn outcomes(
     observer: &dyn Observer,
     dies: Option<(usize, usize)>,
 ) -> Vec<Outcome> {
-    let search = plan.build().expect("the plan makes sense");
-    search.distributes().expect("it is distributed");
+    let search = plan.build().expect("the plan is valid");
+    search.distributes().expect("the search can be distributed");
     thread::scope(|scope| {
         let run = |process: usize| {
             let dies_at = dies.filter(|&(dies, _)| dies == process).map(|(_, at)| at);
@@ -159,7 +158,10 @@ fn outcomes(
         };
         let processes: Vec<_> =
             (0..network.processes).map(|process| scope.spawn(move || run(process))).collect();
-        processes.into_iter().map(|process| process.join().expect("it does not panic")).collect()
+        processes
+            .into_iter()
+            .map(|process| process.join().expect("the process does not panic"))
+            .collect()
     })
 }
 
@@ -178,7 +180,7 @@ fn essence(outcome: &Outcome) -> impl PartialEq + std::fmt::Debug + use<> {
 
 fn agrees(plan: Plan, toy: &Toy, processes: usize, seed: u64) {
     let plan = Plan { shrink: None, ..plan };
-    let alone = plan.jobs(1).build().expect("the plan makes sense").run(toy.clone(), &Silent).0;
+    let alone = plan.jobs(1).build().expect("the plan is valid").run(toy.clone(), &Silent).0;
     let form = if seed.is_multiple_of(2) { Form::Raw } else { Form::Sorted };
     let network = Network::new(processes, form, seed);
     for (process, outcome) in outcomes(plan, toy, &network, &Silent, None).iter().enumerate() {
@@ -255,14 +257,14 @@ fn a_lost_process_ends_the_others_as_incomplete() {
     }
 }
 
-/// Interrupts the search of one of the processes at some time.
+/// Interrupts the search of one process after some polls.
 struct Interrupting(Mutex<u32>);
 
 impl Observer for Interrupting {
     fn progress(&self, _: &Progress) {}
 
     fn interrupted(&self) -> bool {
-        let mut polls = self.0.lock().expect("no thread panics with it");
+        let mut polls = self.0.lock().expect("mutex poisoned");
         *polls += 1;
         *polls == 9
     }
@@ -289,7 +291,7 @@ fn a_limit_of_one_process_ends_all_of_them() {
 }
 
 #[test]
-fn what_is_not_distributed_is_refused_by_name() {
+fn searches_that_cannot_be_distributed_are_refused_by_name() {
     use preempt_explore::{Order, Reduction};
     for (plan, name) in [
         (Plan::new().order(Order::DepthFirst), "Order::DepthFirst"),
@@ -298,7 +300,7 @@ fn what_is_not_distributed_is_refused_by_name() {
         (Plan::new().store(StoreKind::Sorted), "StoreKind::Sorted"),
         (Plan::new().store(StoreKind::Bitstate { bytes: 1 << 20 }), "StoreKind::Bitstate"),
     ] {
-        let refusal = plan.build().expect("the plan makes sense").distributes().unwrap_err();
+        let refusal = plan.build().expect("the plan is valid").distributes().unwrap_err();
         assert!(refusal.to_string().contains(name), "{refusal}");
     }
 }

@@ -1,4 +1,4 @@
-//! The driver: limits, interrupts, restarts, refusals, and the sentences that say what was covered.
+//! The driver: limits, interrupts, restarts, refusals and coverage statements.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use preempt_system::{Model, Verdict};
 const ORDERS: [Order; 2] = [Order::BreadthFirst, Order::DepthFirst];
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
-    plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent).0
+    plan.build().expect("the plan is valid").run(toy.clone(), &Silent).0
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_time_of_an_earlier_search_counts() {
     let before = Duration::from_secs(5);
     let run = |time, toy| {
         let plan = Plan::new().limits(Limits { time, ..Limits::default() });
-        plan.build().expect("a plan that makes sense").after(before).run(toy, &Silent).0
+        plan.build().expect("the plan is valid").after(before).run(toy, &Silent).0
     };
     let all = run(None, grid(3, 3));
     assert!(all.complete && all.elapsed >= before, "{:?}", all.elapsed);
@@ -79,7 +79,7 @@ fn a_limit_that_is_not_reached_changes_nothing() {
 }
 
 #[test]
-fn the_limit_of_states_is_exceeded_by_little() {
+fn the_state_limit_is_exceeded_only_slightly() {
     for order in ORDERS {
         let limits = Limits { states: Some(1000), ..Limits::default() };
         let states = run(Plan::new().order(order).limits(limits), &grid(6, 6)).coverage.states;
@@ -144,11 +144,11 @@ fn an_observer_sees_progress_and_can_interrupt() {
             states: AtomicU64::new(0),
             max_reports,
         };
-        let search = Plan::new().order(order).build().expect("a plan that makes sense");
+        let search = Plan::new().order(order).build().expect("the plan is valid");
         let patient = observer(u64::MAX);
         assert!(search.run(grid(6, 6), &patient).0.complete);
         let reports = patient.reports.load(Relaxed);
-        assert!(reports >= 10, "117,649 states are worth some reports, not {reports}");
+        assert!(reports >= 10, "only {reports} reports for 117,649 states");
         let (outcome, _) = search.run(grid(6, 6), &observer(3));
         assert_eq!(
             (outcome.stopped, outcome.verdict),
@@ -160,7 +160,7 @@ fn an_observer_sees_progress_and_can_interrupt() {
 
 #[test]
 fn a_state_that_is_too_small_grows_and_the_search_restarts() {
-    // The cell reaches 40: 2 bits become 3, 4, 5 and 6.
+    // The cell reaches 40, so its 2 bits grow to 3, 4, 5 and 6.
     let threads = vec![vec![Op::Add { cell: 0, value: 2 }; 10]; 2];
     let small = Toy { bits: 2, ..Toy::new(1, threads) };
     let large = Toy { bits: 6, ..small.clone() };
@@ -168,7 +168,7 @@ fn a_state_that_is_too_small_grows_and_the_search_restarts() {
         for jobs in [1, 4] {
             let plan = Plan::new().order(order).jobs(jobs);
             let (grown, model) =
-                plan.build().expect("a plan that makes sense").run(small.clone(), &Silent);
+                plan.build().expect("the plan is valid").run(small.clone(), &Silent);
             let straight = run(plan, &large);
             assert_eq!(model.bits, 6);
             assert!((1..=4).contains(&grown.restarts), "{}", grown.restarts);
@@ -189,7 +189,7 @@ fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
         let (outcome, model) = Plan::new()
             .order(order)
             .build()
-            .expect("a plan that makes sense")
+            .expect("the plan is valid")
             .run(small.clone(), &Silent);
         let schedule = &outcome.findings[0].schedule;
         assert!(model.shape().words == 1 && model.bits == 4);
@@ -200,7 +200,7 @@ fn the_schedule_of_a_finding_belongs_to_the_grown_model() {
 }
 
 #[test]
-fn senseless_plans_are_refused_with_advice() {
+fn invalid_plans_are_refused_with_advice() {
     let refusal = |plan: Plan| plan.build().expect_err("a refusal").to_string();
     let zero = Limits { states: Some(0), ..Limits::default() };
     let never = Limits { time: Some(Duration::ZERO), ..Limits::default() };
@@ -268,7 +268,7 @@ fn a_full_bitstate_misses_states_and_says_so() {
     assert!(outcome.coverage.states < 7776);
     assert_eq!((outcome.complete, outcome.verdict), (false, Verdict::Incomplete));
     let preempt_explore::Omission::Bits { probability } = outcome.omission else {
-        panic!("a bitstate omits")
+        panic!("a bitstate store omits states")
     };
     assert!(probability > 0.1, "{probability}");
 }
@@ -291,7 +291,7 @@ fn simple_errors_come_first_and_then_everything() {
     assert!(all.outcome.complete && all.outcome.strategy.is_full_search_of_states());
     let scouted = all.scouted.expect("there was a search for simple errors");
     assert_eq!(scouted.bounds.len(), 3);
-    assert!(all.outcome.elapsed >= scouted.elapsed, "the times count together");
+    assert!(all.outcome.elapsed >= scouted.elapsed, "the time includes that of the first search");
     // If the counts of one search are requested, there is only one.
     let depth = Limits { depth: Some(9), ..Limits::default() };
     for plan in [Plan::new().keep_going(), Plan::new().limits(depth), icb] {

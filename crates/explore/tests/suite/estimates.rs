@@ -11,9 +11,9 @@ use preempt_explore::{
 
 /// Records all progress reports.
 #[derive(Default)]
-struct Notes(Mutex<Vec<Progress>>);
+struct Reports(Mutex<Vec<Progress>>);
 
-impl Observer for Notes {
+impl Observer for Reports {
     fn progress(&self, progress: &Progress) {
         self.0.lock().expect("mutex poisoned").push(*progress);
     }
@@ -25,8 +25,8 @@ impl Observer for Notes {
 
 /// The progress reports of a search, and its number of executions.
 fn watch(plan: Plan, toy: Toy) -> (Vec<Progress>, u64) {
-    let notes = Notes::default();
-    let search = plan.build().expect("a plan that makes sense");
+    let notes = Reports::default();
+    let search = plan.build().expect("the plan is valid");
     let (outcome, _) = search.run(toy, &notes);
     (
         notes.0.into_inner().expect("mutex poisoned"),
@@ -52,8 +52,8 @@ impl Keeper for EveryStep {
 }
 
 fn watch_every_step(plan: Plan, toy: Toy) -> (Vec<Progress>, Outcome) {
-    let notes = Notes::default();
-    let search = plan.build().expect("a plan that makes sense");
+    let notes = Reports::default();
+    let search = plan.build().expect("the plan is valid");
     let (outcome, _) = search
         .run_with(toy, &notes, Checkpoints::of(1, &EveryStep))
         .expect("there is no checkpoint");
@@ -200,7 +200,7 @@ fn levels_of_icb_are_estimated_one_by_one() {
             assert!(factor <= 4.0, "bound {}: {next} of {}", bound + 1, of(bound + 1));
         }
     }
-    assert!(looked >= 5, "{looked} looks");
+    assert!(looked >= 5, "{looked} estimates");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn there_is_no_estimate_where_nothing_is_known() {
     // A search over states, a reduction, and a search whose observer wants no estimates.
     let reduced = Plan::new().order(Order::Executions).reduction(preempt_explore::Reduction::Sleep);
     for (plan, toy) in [(Plan::new(), threads(&[40, 40, 40])), (reduced, threads(&[7, 7]))] {
-        let notes = Notes::default();
+        let notes = Reports::default();
         plan.build().expect("a plan").run(toy, &notes);
         let notes = notes.0.into_inner().expect("mutex poisoned");
         assert!(!notes.is_empty() && notes.iter().all(|note| note.estimate.is_none()));
@@ -225,16 +225,16 @@ fn there_is_no_estimate_where_nothing_is_known() {
 fn several_workers_estimate_the_same_tree() {
     let (notes, all) = watch(all().jobs(3), threads(&[9, 9]));
     assert_eq!(all, 48_620);
-    let last = notes.iter().max_by_key(|note| note.executions).expect("it is long enough");
+    let last = notes.iter().max_by_key(|note| note.executions).expect("the search makes reports");
     let estimate = last.estimate.expect("a tree has an estimate");
-    // However the workers shared the tree, nearly all of the weight is there at the end.
+    // However the workers shared the tree, nearly the whole weight is explored at the end.
     assert!(error(estimate, all) < 1.05, "{estimate:?}");
 }
 
-/// At the end of a search the parts of the tree that were explored, cut or found to be covered
-/// weigh as much as the whole.
+/// At the end of a search, the explored, cut and already covered parts together have the weight of
+/// the whole tree.
 #[test]
-fn nothing_of_the_tree_is_left_at_the_end() {
+fn the_weights_add_up_to_the_whole_tree() {
     let icb = |cache| Plan::new().order(Order::Icb { cache });
     // Two threads whose steps depend on each other, and one whose steps do not.
     let mixed = Toy::new(2, [0, 0, 1].map(|cell| vec![Op::Set { cell, value: 0 }; 4]).to_vec());

@@ -16,7 +16,7 @@ use preempt_explore::{
 const CACHES: [Cache; 3] = [Cache::None, Cache::State, Cache::Hb];
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
-    plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent).0
+    plan.build().expect("the plan is valid").run(toy.clone(), &Silent).0
 }
 
 fn icb(cache: Cache) -> Plan {
@@ -274,10 +274,10 @@ fn iterative_deepening_finds_the_fewest_steps() {
     );
 }
 
-/// Interrupts at the first poll.
-struct Impatient;
+/// An observer that interrupts at the first poll.
+struct Interrupting;
 
-impl Observer for Impatient {
+impl Observer for Interrupting {
     fn progress(&self, _: &Progress) {}
 
     fn interrupted(&self) -> bool {
@@ -288,8 +288,8 @@ impl Observer for Impatient {
 #[test]
 fn limits_and_interrupts_end_a_search() {
     let grid = crate::toy::grid(3, 6);
-    let search = icb(Cache::Hb).build().expect("a plan that makes sense");
-    let (outcome, _) = search.run(grid.clone(), &Impatient);
+    let search = icb(Cache::Hb).build().expect("the plan is valid");
+    let (outcome, _) = search.run(grid.clone(), &Interrupting);
     assert_eq!((outcome.verdict, outcome.stopped), (Verdict::Incomplete, Some(Limit::Interrupt)));
     assert!(
         outcome.guarantee().contains(
@@ -379,7 +379,7 @@ fn a_model_that_is_too_small_grows() {
 }
 
 #[test]
-fn senseless_combinations_are_refused() {
+fn invalid_combinations_are_refused() {
     let of = |order| Plan::new().order(order);
     let limits = |limits: Limits, plan: Plan| plan.limits(limits);
     let depth = |depth| Limits { depth: Some(depth), ..Limits::default() };
@@ -483,7 +483,7 @@ fn random_walks_are_reproducible_and_report_their_counts() {
         vec![vec![Op::Set { cell: 0, value: 1 }; 4], vec![Op::Set { cell: 0, value: 2 }; 4]],
     );
     let traces = |seed| run(Plan::new().order(Order::Random).runs(20).seed(seed), &racy).traces();
-    assert!((1..10).any(|seed| traces(seed) != traces(0)), "the seed decides");
+    assert!((1..10).any(|seed| traces(seed) != traces(0)), "other seeds give other traces");
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn pct_finds_errors_with_the_guaranteed_probability() {
     let failing = |depth| {
         run(Plan::new().order(Order::Pct { depth }).runs(4_000).keep_going(), &toy).coverage.failed
     };
-    assert_eq!(failing(1), 0, "without a change of priorities threads run one after the other");
+    assert_eq!(failing(1), 0, "without priority changes, threads run one after the other");
     let promised = 4_000 / (2 * 6);
     assert!(failing(2) >= promised, "{} of 4,000, promised {promised}", failing(2));
 }
@@ -558,11 +558,11 @@ fn a_plain_set_of_states_loses_an_error_within_a_bound() {
     let second = vec![Op::Set { cell: 0, value: 1 }, Op::Set { cell: 0, value: 0 }];
     let toy = Toy::new(2, vec![first, second]);
     let search = |bound| {
-        let mut cursor = Cursor::new(&toy).unwrap_or_else(|_| panic!("the program begins"));
+        let mut cursor = Cursor::new(&toy).unwrap_or_else(|_| panic!("the initial state fits"));
         naive(&mut cursor, bound, &mut HashSet::new())
     };
-    assert!(!search(1), "the error needs 1 preemption, and is lost");
-    assert!(search(2), "it is found as soon as the bound does not matter");
+    assert!(!search(1), "the error, which needs 1 preemption, is missed");
+    assert!(search(2), "with a sufficient bound it is found");
     for cache in CACHES {
         assert_eq!(run(icb(cache).bound(1), &toy).findings.len(), 1, "{cache:?}");
     }

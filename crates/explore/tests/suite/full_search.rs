@@ -21,7 +21,7 @@ const STORES: [StoreKind; 5] = [
 const JOBS: [usize; 3] = [1, 2, 4];
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
-    plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent).0
+    plan.build().expect("the plan is valid").run(toy.clone(), &Silent).0
 }
 
 /// Every configuration.

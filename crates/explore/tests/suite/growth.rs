@@ -1,11 +1,11 @@
-//! Growth of coverage: a sample has the counts of a search that ends there.
+//! Growth curves: a sample has the counts of a search that ends at the same execution.
 
 use crate::toy::{Op, Toy, philosophers};
 use preempt_explore::{Cache, Limits, Order, Outcome, Plan, Reduction, Sampling, Silent};
 use preempt_system::Verdict;
 
 fn run(plan: Plan, toy: &Toy) -> Outcome {
-    plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent).0
+    plan.build().expect("the plan is valid").run(toy.clone(), &Silent).0
 }
 
 fn orders() -> Vec<Plan> {
@@ -30,13 +30,13 @@ fn samples_have_the_counts_of_a_shorter_search() {
     for toy in [philosophers(3), crate::toy::grid(2, 5)] {
         for plan in orders() {
             let sampled = run(plan.sampling(Sampling::Decades), &toy);
-            let growth = sampled.growth.as_ref().expect("it was asked for");
+            let growth = sampled.growth.as_ref().expect("growth was requested");
             let plain = run(plan, &toy);
             let but_for_growth =
                 Outcome { growth: None, elapsed: plain.elapsed, ..sampled.clone() };
-            assert_eq!(plain, but_for_growth, "{plan:?}: looking changes nothing");
+            assert_eq!(plain, but_for_growth, "{plan:?}: sampling does not change the search");
             compared += growth.samples.len();
-            assert_eq!(growth.samples.last(), sampled.tally.as_ref(), "the end is looked at");
+            assert_eq!(growth.samples.last(), sampled.tally.as_ref(), "the last sample is the end");
             // The sample after the last execution has no shorter search.
             for sample in &growth.samples[..growth.samples.len() - 1] {
                 let limits = Limits { executions: Some(sample.taken()), ..Limits::default() };
@@ -59,7 +59,7 @@ fn coverage_never_shrinks_and_the_first_failure_is_known() {
     let toy = Toy::new(2, vec![first, second]);
     let plan = Plan::new().order(Order::Executions).sampling(Sampling::Every(1));
     let outcome = run(plan.keep_going(), &toy);
-    let growth = outcome.growth.expect("it was asked for");
+    let growth = outcome.growth.expect("growth was requested");
     assert_eq!(
         growth.samples.iter().map(|tally| tally.taken()).collect::<Vec<_>>(),
         [1, 2, 3, 4, 5, 6]
@@ -74,7 +74,7 @@ fn coverage_never_shrinks_and_the_first_failure_is_known() {
         &toy,
     );
     assert_eq!(at_end.findings.len(), 1);
-    let before = growth.first_failure.expect("there is one") - 1;
+    let before = growth.first_failure.expect("the program fails") - 1;
     assert!(before > 0);
     let none = run(
         plan.keep_going().limits(Limits { executions: Some(before), ..Limits::default() }),

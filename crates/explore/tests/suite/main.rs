@@ -1,4 +1,4 @@
-//! The tests of this crate in one program: linking many of them takes longer than running them.
+//! The tests of this crate in one program, because linking many takes longer than running them.
 
 mod cartesian;
 mod distributed;

@@ -34,7 +34,7 @@ impl Observer for Reports {
 
 fn observe(plan: Plan, toy: &Toy) -> (Outcome, Vec<Progress>) {
     let reports = Reports::default();
-    let search = plan.keep_going().build().expect("a plan that makes sense");
+    let search = plan.keep_going().build().expect("the plan is valid");
     let checkpoints = Checkpoints::of(1, &EveryState);
     let (outcome, _) =
         search.run_with(toy.clone(), &reports, checkpoints).expect("there is no checkpoint");
@@ -103,7 +103,7 @@ fn searches_over_executions_report_the_steps_that_wait() {
 
 #[test]
 fn failures_are_counted_when_they_are_found() {
-    // One failure, which is found once.
+    // One failure, found once.
     let once = Toy::new(1, vec![vec![Op::AssertNot { cell: 0, value: 0 }]]);
     for order in [Order::BreadthFirst, Order::DepthFirst] {
         let (_, reports) = observe(Plan::new().order(order), &once);

@@ -1,4 +1,4 @@
-//! Reductions against searches that take every execution, on random programs: they report the same
+//! Reductions compared with searches of all executions, on random programs: they report the same
 //! failures and traces, and those that promise it take one execution for each trace.
 
 use std::collections::BTreeSet;
@@ -9,12 +9,12 @@ use preempt_explore::{Order, Outcome, Plan, Reduction, Silent};
 
 /// The outcome of a plan, unless the plan does not suit the program.
 fn run(plan: Plan, toy: &Toy) -> Option<Outcome> {
-    let search = plan.keep_going().build().expect("a plan that makes sense");
+    let search = plan.keep_going().build().expect("the plan is valid");
     search.suits(toy).is_ok().then(|| search.run(toy.clone(), &Silent).0)
 }
 
-/// Compares `plan`, which reduces what `all` has explored, of a program with `traces` traces in
-/// all.
+/// Compares the reduction `plan` with the unreduced search `all`. The program has `traces` traces
+/// in total.
 fn compare(plan: Plan, (all, traces): (&Outcome, Option<u64>), toy: &Toy, what: &str) -> bool {
     let Some(outcome) = run(plan, toy) else { return false };
     let what = format!("{:?}, bound {:?}, on {what}", plan.reduction, plan.bound);
@@ -56,7 +56,7 @@ fn reductions_lose_no_trace_and_no_failure() {
         }
         let what = format!("program {seed}: {toy:?}");
         let all = Plan::new().order(Order::Executions);
-        let every = run(all, &toy).expect("it suits every program");
+        let every = run(all, &toy).expect("the plan suits every program");
         let traces = every.traces();
         for reduction in
             [Reduction::Sleep, Reduction::FlanaganGodefroid, Reduction::Source, Reduction::Optimal]
@@ -66,7 +66,7 @@ fn reductions_lose_no_trace_and_no_failure() {
         }
         for bound in 0..3 {
             let all = Plan::new().order(Order::ContextBounded).bound(bound);
-            let every = run(all, &toy).expect("it suits every program");
+            let every = run(all, &toy).expect("the plan suits every program");
             for reduction in [Reduction::BudgetedSleep, Reduction::CbPor, Reduction::CbPorStates] {
                 let plan = all.reduction(reduction);
                 bounded += u32::from(compare(plan, (&every, traces), &toy, &what));

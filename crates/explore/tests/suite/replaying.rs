@@ -33,7 +33,7 @@ fn a_schedule_that_does_not_fit_says_where() {
     let lock = Op::Lock { cell: 0 };
     let toy = Toy::new(1, vec![vec![lock], vec![lock, lock]]);
     let step = |schedule: &Schedule| end(begin(&toy), schedule).err().map(|misfit| misfit.step);
-    assert_eq!(step(&schedule(&[0, 1])), Some(1), "it has to wait");
+    assert_eq!(step(&schedule(&[0, 1])), Some(1), "the thread is blocked");
     assert_eq!(step(&schedule(&[0, 0])), Some(1), "it has ended");
     assert_eq!(step(&schedule(&[2])), Some(0), "there is no such thread");
     let absent = Choice { thread: ThreadId::new(0), alternative: 1 };
@@ -47,7 +47,7 @@ fn a_livelock_ends_in_a_cycle_that_can_be_repeated() {
     let spin = |cell| vec![Op::JumpIf { cell, value: 0, to: 0 }];
     let toy = Toy::new(2, vec![spin(0), spin(1)]);
     let plan = Plan::new().order(Order::Random).runs(1);
-    let (outcome, _) = plan.build().expect("a plan that makes sense").run(toy.clone(), &Silent);
+    let (outcome, _) = plan.build().expect("the plan is valid").run(toy.clone(), &Silent);
     let [finding] = &outcome.findings[..] else { panic!("{outcome:?}") };
     assert_eq!(finding.failure.kind, FailureKind::Livelock);
     let (stem, cycle) = (finding.schedule.stem(), finding.schedule.cycle());
@@ -72,7 +72,7 @@ fn findings_need_at_least_the_preemptions_of_the_oracle() {
         let toy = random(seed);
         let least = oracle::least_preemptions(&toy);
         let (outcome, _) =
-            Plan::new().keep_going().build().expect("a plan that makes sense").run(toy, &Silent);
+            Plan::new().keep_going().build().expect("the plan is valid").run(toy, &Silent);
         assert_eq!(outcome.findings.len(), least.len());
         for finding in &outcome.findings {
             let least = least[&oracle::name(&finding.failure)];

@@ -15,7 +15,7 @@ use preempt_explore::{
 /// The program of all checkpoints here.
 const PROGRAM: u64 = 3;
 
-/// Keeps a checkpoint whenever it is asked, after every step, if it keeps any.
+/// Keeps a checkpoint after every step, or none.
 #[derive(Default)]
 struct Tape {
     keeps: bool,
@@ -107,7 +107,7 @@ fn plans() -> Vec<Plan> {
     plans
 }
 
-/// Programs with choices, locks, waits and failures, whose executions end and are few.
+/// Programs with choices, locks, waits and failures that have few executions, all finite.
 fn programs() -> Vec<(String, Toy)> {
     let add = |cell| Op::Add { cell, value: 1 };
     let choosing = vec![
@@ -162,7 +162,7 @@ fn every_checkpoint_leads_to_the_same_outcome() {
     assert!(searches > 250 && resumed > 1_200, "{searches} searches, {resumed} resumed");
 }
 
-/// Wants estimates, and keeps the last one.
+/// An observer that requests estimates and keeps the last one.
 #[derive(Default)]
 struct LastEstimate(Mutex<Option<Estimate>>);
 
@@ -177,8 +177,8 @@ impl Observer for LastEstimate {
     }
 }
 
-/// A search that makes estimates needs the weights in its checkpoints, from the first one on. From
-/// a checkpoint without them it goes on without estimates.
+/// A search that makes estimates writes weights to its checkpoints, from the first one on. Resumed
+/// from a checkpoint without weights, it makes no estimates.
 #[test]
 fn estimates_are_the_same_after_a_checkpoint() {
     let of = |order| Plan::new().order(order);

@@ -8,11 +8,11 @@ use preempt_explore::replay::end;
 use preempt_explore::{Cache, Limits, Observer, Order, Plan, Progress, Shrink, Silent, oracle};
 use preempt_system::{Choice, FailureKind, Finding, Schedule, ThreadId};
 
-/// Enough for any small program, so that the result does not depend on the machine.
+/// Enough for every small program, so that the result does not depend on the speed of the machine.
 const ENOUGH: Shrink = Shrink { executions: 1_000_000, time: Duration::from_secs(3600) };
 
 fn find(plan: Plan, toy: &Toy) -> Option<Finding> {
-    let search = plan.build().expect("a plan that makes sense");
+    let search = plan.build().expect("the plan is valid");
     let found = search.run(toy.clone(), &Silent).0.findings.into_iter().next();
     // The oracle does not detect livelocks, and a failure before the first step cannot be
     // simplified.
@@ -29,7 +29,7 @@ fn plans() -> [Plan; 5] {
         Order::Pct { depth: 3 },
         Order::Urw,
     ];
-    // Some machines run forever.
+    // Some programs run forever.
     let depth = |order: Order| order.samples().then_some(200);
     orders.map(|order| {
         Plan::new()
@@ -48,7 +48,7 @@ fn least(toy: &Toy, finding: &Finding) -> u32 {
         .into_iter()
         .filter(|((kind, message, _), _)| same(*kind, message))
         .map(|(_, least)| least);
-    shown.min().expect("the oracle knows it")
+    shown.min().expect("the oracle finds the failure")
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn random_machines_fail_with_the_fewest_preemptions() {
         let toy = random(seed);
         for plan in plans() {
             let Some(found) = find(plan, &toy) else { continue };
-            let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it is found again");
+            let shrunk = find(plan.shrink(ENOUGH), &toy).expect("the failure is found again");
             let shortened = shrunk.shrunk.expect("a simpler schedule was searched for");
             let name = format!("seed {seed}, {:?}: {found:?}, {shrunk:?}", plan.order);
             assert!(shortened.fewest && shrunk.failure.is_same_error(&found.failure), "{name}");
@@ -67,11 +67,11 @@ fn random_machines_fail_with_the_fewest_preemptions() {
             // preemption; the oracle does.
             let agrees =
                 shrunk.preemptions == least || plan.order.samples() && shrunk.preemptions < least;
-            assert!(agrees, "{name}: the least is {least}");
+            assert!(agrees, "{name}: the fewest preemptions are {least}");
             let rank = |finding: &Finding| (finding.preemptions, finding.schedule.steps().len());
             assert!(rank(&shrunk) <= rank(&found), "{name}");
             let cursor = Cursor::new(&toy).expect("the states have room");
-            let ended = end(cursor, &shrunk.schedule).expect("it can be replayed");
+            let ended = end(cursor, &shrunk.schedule).expect("the schedule can be replayed");
             assert!(ended.failures.contains(&shrunk.failure), "{name}");
             compared += 1;
             fewer += u32::from(shrunk.preemptions < found.preemptions);
@@ -81,14 +81,14 @@ fn random_machines_fail_with_the_fewest_preemptions() {
 }
 
 #[test]
-fn a_small_budget_claims_nothing_wrong() {
+fn a_small_budget_makes_no_false_claims() {
     let (mut unknown, mut known) = (0, 0);
     for seed in 0..400 {
         let toy = random(seed);
         for plan in plans() {
             let Some(found) = find(plan, &toy) else { continue };
             let budget = Shrink { executions: 1 + seed % 4, ..ENOUGH };
-            let shrunk = find(plan.shrink(budget), &toy).expect("it is found again");
+            let shrunk = find(plan.shrink(budget), &toy).expect("the failure is found again");
             let shortened = shrunk.shrunk.expect("a simpler schedule was searched for");
             let least = least(&toy, &found);
             let fair = plan.order.samples();
@@ -142,8 +142,8 @@ fn a_needed_preemption_is_kept() {
 /// An interrupt ends the shrinking, and the finding keeps its schedule.
 #[test]
 fn an_interrupt_leaves_the_schedule_as_it_is() {
-    struct Impatient;
-    impl Observer for Impatient {
+    struct Interrupting;
+    impl Observer for Interrupting {
         fn progress(&self, _: &Progress) {}
         fn interrupted(&self) -> bool {
             true
@@ -151,8 +151,13 @@ fn an_interrupt_leaves_the_schedule_as_it_is() {
     }
     let plan = Plan::new().order(Order::DepthFirst).limits(Limits::default());
     let found = find(plan, &philosophers(3)).expect("a deadlock");
-    let search = plan.shrink(ENOUGH).build().expect("a plan that makes sense");
-    let finding =
-        search.run(philosophers(3), &Impatient).0.findings.into_iter().next().expect("a deadlock");
+    let search = plan.shrink(ENOUGH).build().expect("the plan is valid");
+    let finding = search
+        .run(philosophers(3), &Interrupting)
+        .0
+        .findings
+        .into_iter()
+        .next()
+        .expect("a deadlock");
     assert_eq!(finding.schedule, found.schedule);
 }

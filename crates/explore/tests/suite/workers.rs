@@ -77,7 +77,7 @@ impl Stepper for SlowStepper<'_> {
 
     fn step(&mut self, state: &mut [u64], choice: Choice) -> Step {
         self.delay_some_steps();
-        assert!(self.of.fault != Some(self.toy.cell(state, 0)), "a fault of ours");
+        assert!(self.of.fault != Some(self.toy.cell(state, 0)), "a fault of the model");
         self.toy.step(state, choice)
     }
 
@@ -257,10 +257,10 @@ fn spinning_threads_do_not_change_the_result() {
     }
 }
 
-/// Interrupts after some reports.
-struct Impatient(AtomicU64);
+/// An observer that interrupts after some reports.
+struct InterruptingAfter(AtomicU64);
 
-impl Observer for Impatient {
+impl Observer for InterruptingAfter {
     fn progress(&self, progress: &Progress) {
         assert!(progress.transitions > 0 && progress.depth > 0);
         self.0.fetch_add(1, Relaxed);
@@ -308,7 +308,7 @@ fn a_limit_ends_all_workers() {
                     );
                 }
             }
-            let impatient = Impatient(AtomicU64::new(0));
+            let impatient = InterruptingAfter(AtomicU64::new(0));
             let outcome = run(plan.jobs(jobs), &grid, &impatient);
             assert_eq!(outcome.stopped, Some(Limit::Interrupt), "{jobs} workers, {:?}", plan.order);
         }
@@ -373,8 +373,8 @@ fn states_that_are_too_small_grow() {
 
 #[test]
 fn an_error_of_one_worker_is_not_lost_when_another_cannot_grow() {
-    // One thread takes some steps and fails. The other one at once needs more than a state can grow
-    // to hold.
+    // One thread takes some steps and fails. The first step of the other thread needs more room
+    // than a state can grow to.
     let mut fails = vec![Op::Set { cell: 2, value: 0 }; 12];
     fails.push(Op::AssertNot { cell: 1, value: 0 });
     let needs_more = vec![Op::Add { cell: 0, value: 3 }; 2];
@@ -412,7 +412,7 @@ fn a_fault_of_one_worker_ends_all() {
             let fault =
                 fault.err().unwrap_or_else(|| panic!("{jobs} workers, {plan:?} see the fault"));
             let message = fault.downcast_ref::<&str>().copied();
-            assert_eq!(message, Some("a fault of ours"), "{jobs} workers, {plan:?}");
+            assert_eq!(message, Some("a fault of the model"), "{jobs} workers, {plan:?}");
         }
     }
 }

@@ -55,7 +55,7 @@ impl Keeper for Tape {
 
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>) {
         let mut bytes = Vec::new();
-        write(&mut bytes).expect("a vector takes all");
+        write(&mut bytes).expect("writing to a vector succeeds");
         self.kept.lock().expect("mutex poisoned").push(bytes);
     }
 
@@ -150,7 +150,7 @@ impl Ends {
             self.refused += 1;
             return Ok(());
         };
-        let search = plan.build().expect("a plan that makes sense");
+        let search = plan.build().expect("the plan is valid");
         let (tape, limit) = (Tape::default(), PollLimit(AtomicU64::new(0)));
         let checkpoints = Checkpoints::of(PROGRAM, &tape).resume(saved);
         let run = || search.run_with(machine.clone(), &limit, checkpoints);
@@ -200,7 +200,7 @@ fn suitable(machine: &Machine) -> Vec<Plan> {
 /// The checkpoints of a search that runs to its end.
 fn checkpoints(plan: &Plan, machine: &Machine) -> Vec<Vec<u8>> {
     let tape = Tape::default();
-    let search = plan.build().expect("a plan that makes sense");
+    let search = plan.build().expect("the plan is valid");
     let run = search.run_with(machine.clone(), &Silent, Checkpoints::of(PROGRAM, &tape));
     run.unwrap_or_else(|refusal| panic!("{refusal}"));
     tape.kept.into_inner().expect("mutex poisoned")
@@ -215,9 +215,8 @@ fn changed_contents_are_refused_or_harmless() {
         let machine = machine(text);
         let plans = suitable(&machine);
         assert!(plans.len() > 100, "only {} plans for\n{text}", plans.len());
-        let run = |plan: &Plan| {
-            plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent).0
-        };
+        let run =
+            |plan: &Plan| plan.build().expect("the plan is valid").run(machine.clone(), &Silent).0;
         let known: BTreeSet<String> = plans.iter().flat_map(|plan| failures(&run(plan))).collect();
         for plan in &plans {
             let kept = checkpoints(plan, &machine);
@@ -239,7 +238,7 @@ fn unchanged_contents_are_accepted() {
     for text in PROGRAMS {
         let machine = machine(text);
         for plan in suitable(&machine) {
-            let search = plan.build().expect("a plan that makes sense");
+            let search = plan.build().expect("the plan is valid");
             let through = search.run(machine.clone(), &Silent).0;
             let kept = checkpoints(&plan, &machine);
             if kept.is_empty() {

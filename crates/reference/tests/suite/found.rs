@@ -150,7 +150,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn they_agree_now() {
+fn every_search_agrees_with_the_reference_now() {
     for (wrong, text) in PROGRAMS {
         match compare(text, Selection::All) {
             Verdict::Agree(Compared { plans, .. }) => {

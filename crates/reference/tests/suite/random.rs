@@ -47,7 +47,7 @@ fn agree(seeds: Range<u64>, selection: impl Fn(u64) -> Selection) {
                     matches!(compare(text, selection), Verdict::Disagree(other)
                         if (&other.search, other.what) == (&disagreement.search, disagreement.what))
                 };
-                // With many broken builds (`scripts/mutants`), the program itself is of no interest.
+                // `scripts/mutants` runs many broken builds and needs no shrunk program.
                 let shrinks = std::env::var("REFERENCE_SHRINK").as_deref() != Ok("0");
                 let text = if shrinks { shrink(&text, same) } else { text };
                 panic!("seed {seed}: {disagreement}\n{text}");

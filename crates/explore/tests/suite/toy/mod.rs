@@ -26,11 +26,11 @@ pub enum Op {
     Await { cell: usize, value: u64 },
     /// Waits until a cell has a value; the thread may rest there.
     Rest { cell: usize, value: u64 },
-    /// There is no thread here until a cell is not 0.
+    /// The thread does not exist until a cell is not 0.
     Start { cell: usize },
-    /// Waits until a cell is 0, then makes it 1.
+    /// Waits until a cell is 0, then sets it to 1.
     Lock { cell: usize },
-    /// Makes a cell 0; fails if it is 0 already.
+    /// Sets a cell to 0; fails if it is already 0.
     Unlock { cell: usize },
     /// Writes one of `count` values to a cell. Only those above `absent` exist, apart from 0.
     Choose { cell: usize, count: u64, absent: u64 },
@@ -47,20 +47,20 @@ pub enum Op {
 pub struct Toy {
     pub threads: Vec<Vec<Op>>,
     pub cells: usize,
-    /// Bits of a cell.
+    /// The number of bits of a cell.
     pub bits: u32,
-    /// Words of a state, at least.
+    /// The minimum number of words of a state.
     pub words: usize,
     /// The invariant: cells 0 and 1 do not have these values together.
     pub invariant: Option<(u64, u64)>,
-    /// The initial state fails.
+    /// Whether the initial state fails.
     pub fails_initially: bool,
 }
 
 /// The position of a thread that has failed.
 const WRONG: u64 = 63;
 
-/// Bits of a thread's position.
+/// The number of bits of a thread's position.
 const PLACE: u32 = 6;
 
 impl Toy {
@@ -99,7 +99,7 @@ impl Toy {
         self.get(state, self.threads.len() + cell)
     }
 
-    /// Failed steps, states that break the invariant, and deadlocks, all counted.
+    /// The number of failed steps, states that violate the invariant, and deadlocks.
     pub fn failed(&self, all: &Reachable) -> u64 {
         let fails = |state: &[u64], thread, alternative| {
             let choice = Choice { thread, alternative };
@@ -122,7 +122,7 @@ impl Toy {
         let Some(&op) = self.threads[t].get(place as usize) else { return Ok(Step::Ended) };
         let cell = |cell: usize| self.threads.len() + cell;
         let wrong = |state: &mut [u64], kind: FailureKind, message: String| {
-            self.put(state, t, WRONG).expect("every place fits");
+            self.put(state, t, WRONG).expect("every position fits");
             Ok(Step::Failed(Box::new(Failure { kind, message, site: None })))
         };
         let (mut next, mut alternatives) = (place + 1, 1);
@@ -189,7 +189,7 @@ impl Model for Toy {
 
     fn grow(&self, capacity: Capacity) -> Toy {
         let bits = u64::BITS - (capacity.value as u64).leading_zeros();
-        assert!(bits > self.bits, "only what was reported is enlarged");
+        assert!(bits > self.bits, "only cells that overflowed grow");
         Toy { bits, ..self.clone() }
     }
 }
@@ -266,7 +266,7 @@ impl Stepper for &Toy {
     }
 }
 
-/// PCG-32: the same numbers forever.
+/// PCG-32, so that a seed gives the same program in every version.
 pub struct Pcg(u64);
 
 impl Pcg {
