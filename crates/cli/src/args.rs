@@ -17,8 +17,8 @@ use crate::run::{ProgramArgs, RunArgs};
 use crate::search::{Models, Pick, SearchArgs, needs};
 use crate::values::{self, setting, size, whole};
 
-/// A model checker for concurrent programs: explores the interleavings of a model's threads, and
-/// reports a failing schedule that can be replayed, or what it verified.
+/// A model checker for concurrent programs: explores the thread interleavings of a model or an
+/// executable, and reports a failing schedule that can be replayed, or what it verified.
 #[derive(Debug, Parser)]
 #[command(name = "preempt", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
@@ -37,8 +37,8 @@ pub enum ColorArg {
     Never,
 }
 
-// A value that begins with a minus is a value: the error is about it and not about an unknown
-// option.
+// An argument such as `-1` is parsed as a value, so that the error message is about the value and
+// not about an unknown option.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Search a model for errors
@@ -119,8 +119,11 @@ pub struct Check {
 
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    #[command(flatten)]
-    pub model: ModelArgs,
+    /// The model or executable
+    pub file: PathBuf,
+    /// Set a constant of the model
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
     /// A schedule token, or a file that --save-schedule wrote
     pub schedule: String,
     /// An argument of the executable; may be given several times

@@ -99,7 +99,7 @@ impl Checkpointing {
         }
         let more = match outcome.stopped {
             Some(Limit::Interrupt) => "",
-            Some(Limit::Time) => ", with a longer --time: the parts count together",
+            Some(Limit::Time) => ", with a larger --time (it includes the time so far)",
             Some(Limit::Memory) => ", with more --memory",
             _ => return,
         };

@@ -24,8 +24,8 @@ use crate::search::Pick;
 use crate::values::{seconds, whole};
 use crate::{Exit, Refused, input, screen};
 
-/// The longest silence of another process, unless the user says otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest time without a message from another process, without `--cluster-timeout`.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub struct ClusterArgs {
@@ -72,7 +72,7 @@ impl ClusterArgs {
         self.processes.is_some() || self.cluster.is_some()
     }
 
-    /// Refuses what is not distributed.
+    /// Refuses options that cannot be distributed.
     pub fn check(&self, args: &Check, search: &Search) -> Result<(), Refused> {
         let option = if self.processes.is_some() { "--processes" } else { "--cluster" };
         if self.processes == Some(0) {
@@ -115,8 +115,9 @@ impl TrustArgs {
     fn identity(&self, key: Option<Key>) -> Result<Identity, Refused> {
         let given = self.cluster_key.as_deref().map(read_key).transpose()?;
         let key = given.or(key).unwrap_or_else(|| Key::new([]));
-        let patience = self.cluster_timeout.unwrap_or(PATIENCE).max(Duration::from_millis(100));
-        Ok(Identity { key, version: env!("CARGO_PKG_VERSION").into(), patience })
+        let timeout =
+            self.cluster_timeout.unwrap_or(DEFAULT_TIMEOUT).max(Duration::from_millis(100));
+        Ok(Identity { key, version: env!("CARGO_PKG_VERSION").into(), timeout })
     }
 
     /// Refuses an address of another machine without a key.
@@ -140,7 +141,7 @@ fn read_key(path: &Path) -> Result<Key, Refused> {
     let text = input::read(path)?;
     let key = text.trim();
     if key.len() < 16 {
-        let why = format!("the key in {} has fewer than 16 characters", path.display());
+        let why = format!("the key in {} must have at least 16 characters", path.display());
         return Err(Refused::because(why));
     }
     Ok(Key::new(key))
@@ -156,7 +157,10 @@ fn read_hosts(path: &Path) -> Result<Hosts, Refused> {
         .map(str::to_owned)
         .collect();
     if hosts.is_empty() {
-        return Err(Refused::because(format!("{} names no process", path.display())));
+        return Err(Refused::because(format!(
+            "{} lists no process: write one line host:port for each",
+            path.display()
+        )));
     }
     Ok(hosts)
 }
@@ -180,16 +184,16 @@ impl Session {
             }
             None => {
                 let key = Key::random().map_err(|error| {
-                    Refused::because(format!("the system has no random numbers: {error}"))
+                    Refused::because(format!("cannot get random numbers from the system: {error}"))
                 })?;
                 let (hosts, started) = Started::start(of.processes.unwrap_or(1), &key, &of.trust)?;
                 (hosts, started, Some(key))
             }
         };
         let identity = of.trust.identity(key)?;
-        let patience = identity.patience;
+        let timeout = identity.timeout;
         let job = job(args, search)?;
-        let joined = join::lead(hosts, &identity, job, patience).map_err(refused)?;
+        let joined = join::lead(hosts, &identity, job, timeout).map_err(refused)?;
         Ok(Session { cluster: start(joined)?, _started: started })
     }
 
@@ -240,13 +244,13 @@ struct Accepted {
 
 /// Reads a job.
 fn accepted(job: &[u8]) -> Result<Accepted, String> {
-    let strange = || "it has received a search that makes no sense".to_owned();
-    let job: Value = serde_json::from_slice(job).map_err(|_| strange())?;
-    let arguments = job["arguments"].as_array().ok_or_else(strange)?;
+    let invalid = || "it received a job that it cannot read".to_owned();
+    let job: Value = serde_json::from_slice(job).map_err(|_| invalid())?;
+    let arguments = job["arguments"].as_array().ok_or_else(invalid)?;
     let arguments: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
-    let parsed = Cli::try_parse_from(arguments).map_err(|_| strange())?;
-    let Subcommand::Check(args) = parsed.command else { return Err(strange()) };
-    let text = job["text"].as_str().ok_or_else(strange)?;
+    let parsed = Cli::try_parse_from(arguments).map_err(|_| invalid())?;
+    let Subcommand::Check(args) = parsed.command else { return Err(invalid()) };
+    let text = job["text"].as_str().ok_or_else(invalid)?;
     let plain = |Refused(text)| anstream::adapter::strip_str(&text).to_string();
     let machine =
         input::load_text(&args.model.file, text.to_owned(), &args.model.settings).map_err(plain)?;
@@ -265,7 +269,7 @@ fn accepted(job: &[u8]) -> Result<Accepted, String> {
 /// Whether this process searches `text` by `plan` as the job says, or what differs.
 fn agrees(job: &Value, text: &str, args: &Check, plan: &Plan) -> Result<(), String> {
     if job["program"].as_str() != Some(&program(text, &args.model.settings).to_string()) {
-        return Err("it has another model, or other settings of its constants".into());
+        return Err("its model differs, or its constants (--set)".into());
     }
     let ours = json!(described(plan));
     let (theirs, ours) = (job["plan"].as_array(), ours.as_array());
@@ -273,7 +277,7 @@ fn agrees(job: &Value, text: &str, args: &Check, plan: &Plan) -> Result<(), Stri
     let differs = |(theirs, ours): &(&Value, &Value)| theirs != ours;
     match pairs.into_iter().find(differs) {
         None if theirs.map(Vec::len) == ours.map(Vec::len) => Ok(()),
-        None => Err("it has other options".into()),
+        None => Err("its options differ".into()),
         Some((theirs, ours)) => {
             let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
             Err(format!(
@@ -290,19 +294,22 @@ fn agrees(job: &Value, text: &str, args: &Check, plan: &Plan) -> Result<(), Stri
 /// those of process 0.
 pub fn take_part(args: &Check, plan: &Plan) -> Result<Exit, Refused> {
     let of = &args.cluster;
-    let hosts = read_hosts(of.cluster.as_deref().expect("it is a process of a cluster"))?;
-    let number = of.process.expect("it is not the first process");
+    let hosts = read_hosts(of.cluster.as_deref().expect("`--cluster` is given"))?;
+    let number = of.process.expect("`--process` is given");
     let Some(host) = hosts.get(number) else {
-        let why = format!("--process {number}: the cluster has {} processes", hosts.len());
+        let why = format!(
+            "--process {number}: the cluster has {} processes, numbered from 0",
+            hosts.len()
+        );
         return Err(Refused::because(why));
     };
     of.trust.check(host)?;
     let identity = of.trust.identity(None)?;
     let text = input::read(&args.model.file)?;
     let listener = listen(host)?;
-    serve(&listener, &identity, Some(identity.patience), |job, process, theirs| {
+    serve(&listener, &identity, Some(identity.timeout), |job, process, theirs| {
         if (process, theirs) != (number, &hosts[..]) {
-            return Err("it has another list of processes".into());
+            return Err("its list of processes or its number differs".into());
         }
         let job: Value = serde_json::from_slice(job).unwrap_or_default();
         agrees(&job, &text, args, plan)
@@ -318,20 +325,20 @@ pub fn work(args: &WorkerArgs) -> Result<Exit, Refused> {
     let identity = args.trust.identity(key)?;
     let listener = listen(&args.listen)?;
     let address = listener.local_addr().map_err(|error| cannot_listen(&args.listen, &error))?;
-    let patience = if args.started {
+    let timeout = if args.started {
         println_address(&address.to_string())?;
-        Some(identity.patience)
+        Some(identity.timeout)
     } else {
         screen::complain(&format!("waiting for a search on {address}\n"));
         None
     };
-    serve(&listener, &identity, patience, |_, _, _| Ok(()))
+    serve(&listener, &identity, timeout, |_, _, _| Ok(()))
 }
 
 fn println_address(address: &str) -> Result<(), Refused> {
     let mut stdout = io::stdout();
     let written = writeln!(stdout, "{address}").and_then(|()| stdout.flush());
-    written.map_err(|error| Refused::because(format!("cannot tell the address: {error}")))
+    written.map_err(|error| Refused::because(format!("cannot print the address: {error}")))
 }
 
 /// The key that process 0 has written. From now on this process ends when process 0 does.
@@ -340,11 +347,11 @@ fn given_key() -> Result<Key, Refused> {
     let read = io::stdin().lock().read_line(&mut line);
     let key = read.ok().and_then(|_| Key::from_hex(line.trim()));
     thread::spawn(|| {
-        // Nothing more is written; the end comes when the pipe is closed.
+        // Process 0 writes nothing more; the read returns when the pipe is closed.
         let _ = io::stdin().lock().read_to_end(&mut Vec::new());
         std::process::exit(Exit::Incomplete as i32);
     });
-    key.ok_or_else(|| Refused::because("--started is for processes that preempt starts"))
+    key.ok_or_else(|| Refused::because("--started is reserved for processes that preempt starts"))
 }
 
 fn cannot_listen(host: &str, error: &io::Error) -> Refused {
@@ -359,14 +366,14 @@ fn listen(host: &str) -> Result<TcpListener, Refused> {
 fn serve(
     listener: &TcpListener,
     identity: &Identity,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
     check: impl FnOnce(&[u8], usize, &[String]) -> Result<(), String>,
 ) -> Result<Exit, Refused> {
     let accept = |job: &[u8], process: usize, hosts: &[String]| {
         check(job, process, hosts)?;
         accepted(job)
     };
-    let (joined, accepted) = join::serve(listener, identity, patience, accept).map_err(refused)?;
+    let (joined, accepted) = join::serve(listener, identity, timeout, accept).map_err(refused)?;
     let cluster = start(joined)?;
     let watcher = Watcher::new(Wish::Quiet);
     let Accepted { search, machine } = accepted;
@@ -400,9 +407,9 @@ impl Started {
             }
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut child = command.spawn().map_err(cannot)?;
-            let stdin = child.stdin.as_mut().expect("it is a pipe");
+            let stdin = child.stdin.as_mut().expect("the child has a pipe");
             let written = writeln!(stdin, "{}", key.to_hex()).and_then(|()| stdin.flush());
-            let stdout = child.stdout.take().expect("it is a pipe");
+            let stdout = child.stdout.take().expect("the child has a pipe");
             started.0.push(child);
             written.map_err(cannot)?;
             let tell = tell.clone();
@@ -413,12 +420,16 @@ impl Started {
             });
             hosts.push(String::new());
         }
-        let deadline = Instant::now() + trust.cluster_timeout.unwrap_or(PATIENCE);
+        let deadline = Instant::now() + trust.cluster_timeout.unwrap_or(DEFAULT_TIMEOUT);
         for _ in 1..processes {
             let left = deadline.saturating_duration_since(Instant::now());
             match told.recv_timeout(left) {
                 Ok((number, address)) if !address.is_empty() => hosts[number] = address,
-                _ => return Err(Refused::because("a process that was started does not answer")),
+                _ => {
+                    return Err(Refused::because(
+                        "a process that preempt started does not answer; raise --cluster-timeout",
+                    ));
+                }
             }
         }
         Ok((hosts, started))
@@ -435,7 +446,7 @@ impl Drop for Started {
             while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
                 thread::sleep(Duration::from_millis(5));
             }
-            // It has ended, or is stopped, or stuck.
+            // The process has ended, is stopped, or hangs.
             let _ = child.kill();
             let _ = child.wait();
         }

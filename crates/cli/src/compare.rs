@@ -32,7 +32,7 @@ pub struct Compare {
     /// Stop each search after N executions [default: 10000; with --by bound, none]
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub executions: Option<u64>,
-    /// With --by bound, the greatest bound
+    /// With --by bound, the largest bound
     #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     pub bound: Option<u32>,
     /// Random seed

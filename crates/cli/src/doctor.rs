@@ -133,7 +133,7 @@ fn system() -> Row {
     let found = format!("{os} {} on {arch}", kernel.trim());
     match (os, arch) {
         ("linux", "x86_64") => works("system", found),
-        _ => broken("system", found, "the controller is written for Linux on x86-64"),
+        _ => broken("system", found, "Preempt explores executables only on Linux on x86-64"),
     }
 }
 
@@ -143,7 +143,7 @@ fn libc() -> Row {
         None => broken(
             "libc",
             "not glibc",
-            "programs must be built for glibc: x86_64-unknown-linux-gnu, and not musl",
+            "programs must be built for glibc (x86_64-unknown-linux-gnu), not for musl",
         ),
     }
 }
@@ -202,7 +202,7 @@ fn addresses() -> Row {
         ),
         Err(_) => limited(
             "addresses",
-            "unknown: there is no setarch to try it with",
+            "unknown: setarch is not installed, which is needed to test it",
             "apt install util-linux, or dnf install util-linux",
         ),
     }
@@ -263,7 +263,7 @@ fn rust(folder: &Folder) -> Row {
         return limited("rustc", version, advice);
     }
     let advice = format!(
-        "atomic operations cannot be made visible ({why}): `preempt run` sees calls only;\n\
+        "atomic operations cannot be made visible ({why}): `preempt run` controls only calls;\n\
          update the toolchain (rustup update stable)"
     );
     limited("rustc", version, advice)
@@ -296,8 +296,9 @@ fn c(compiler: &'static str, folder: &Folder) -> Row {
         Built::Invisible => "-fsanitize=thread has no effect".to_owned(),
         Built::Failed(why) => why,
     };
-    let advice =
-        format!("atomic operations cannot be made visible ({why}): `preempt run` sees calls only");
+    let advice = format!(
+        "atomic operations cannot be made visible ({why}): `preempt run` controls only calls"
+    );
     limited(compiler, version, advice)
 }
 

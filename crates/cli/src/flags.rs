@@ -29,7 +29,7 @@ pub enum CompilerArg {
     Gcc,
     /// clang and clang++
     Clang,
-    /// rustc, the stable one
+    /// rustc (stable)
     Rustc,
 }
 

@@ -80,7 +80,7 @@ fn reader(path: &Path) -> Result<&'static dyn Reader, Refused> {
             .map(|known| format!(".{known}"))
             .collect();
         Refused::because(format!(
-            "{} is not a model: a file that ends in .{} cannot be read, only {}",
+            "{} is not a model: its extension is .{}, and Preempt reads {}",
             path.display(),
             extension.display(),
             known.join(", ")
@@ -123,8 +123,8 @@ fn constants_exist(
     };
     let hint = match (nearest(name, constants.iter().copied()), constants.as_slice()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
-        (None, []) => "it has none".to_owned(),
-        (None, all) => format!("it has {}", all.join(", ")),
+        (None, []) => "it has no constants".to_owned(),
+        (None, all) => format!("its constants are {}", all.join(", ")),
     };
     Err(Refused::because(format!(
         "--set {name}={value}: no constant `{name}` in {}; {hint}",
@@ -176,7 +176,7 @@ pub fn read(path: &Path) -> Result<String, Refused> {
     }
     if about.len() > MOST_BYTES {
         return Err(refused(format!(
-            "it has {} bytes, and {MOST_BYTES} are the most that are read",
+            "it has {} bytes, and the maximum is {MOST_BYTES}",
             about.len()
         )));
     }

@@ -48,7 +48,7 @@ enum Exit {
     Covered = 0,
     /// An error of the program under test.
     Finding = 1,
-    /// Bad input, or a combination of options that makes no sense.
+    /// Bad input, or a combination of options that is refused.
     Refused = 2,
     /// A limit or an interrupt.
     Incomplete = 3,
@@ -198,8 +198,8 @@ fn apology(fault: &PanicHookInfo<'_>) -> String {
         .map(|place| format!(" ({}:{})", place.file(), place.line()))
         .unwrap_or_default();
     format!(
-        "preempt: fault: {what}{place}\nThis is an error in preempt {}, not in your model. Please \
-         report it with the command and the model.\n",
+        "preempt: fault: {what}{place}\nThis is a bug in preempt {}, not in your program. Please \
+         report it with the command and the model or program.\n",
         env!("CARGO_PKG_VERSION")
     )
 }

@@ -22,9 +22,9 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     }
     // Settings on the command line override those of the file.
     let mut settings = recorded.settings.clone();
-    settings.retain(|(name, _)| !args.model.settings.iter().any(|(given, _)| given == name));
-    settings.extend(args.model.settings.iter().cloned());
-    let machine = input::load(&args.model.file, &settings)?.with_stable_names();
+    settings.retain(|(name, _)| !args.settings.iter().any(|(given, _)| given == name));
+    settings.extend(args.settings.iter().cloned());
+    let machine = input::load(&args.file, &settings)?.with_stable_names();
     same_threads(&recorded, &machine)?;
     let choose = |replayed: &Replayed| ending(replayed, &recorded.ending).cloned();
     let (replayed, machine) = replay(machine, &recorded.schedule, Fairness::Respected, choose);

@@ -16,17 +16,17 @@ use crate::replay::{ending, finish, stop};
 use crate::run::{ProgramArgs, page};
 use crate::{Exit, Refused, output, screen};
 
-/// Whether the file is an executable and not a model, or options say so that only executables have.
+/// Whether the file is an executable, or an option is given that only executables have.
 pub fn is_meant(args: &ReplayArgs) -> bool {
     let mut start = [0; 4];
-    let read = File::open(&args.model.file).and_then(|mut file| file.read_exact(&mut start));
+    let read = File::open(&args.file).and_then(|mut file| file.read_exact(&mut start));
     let is_elf = read.is_ok() && start == *b"\x7fELF";
     is_elf || !args.args.is_empty() || args.program != ProgramArgs::default()
 }
 
-/// Runs the schedule, and says how it ends.
+/// Executes the schedule and reports how it ends.
 pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> {
-    if let Some((name, _)) = args.model.settings.first() {
+    if let Some((name, _)) = args.settings.first() {
         let why =
             format!("--set {name}: an executable has no constants; give arguments with --arg");
         return Err(Refused::because(why));
@@ -34,9 +34,9 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
     if let Some(path) = &args.html {
         output::writable(path, "the page")?;
     }
-    let program = OsString::from(&args.model.file);
+    let program = OsString::from(&args.file);
     let executable = args.program.executable(&program, &args.args)?;
-    let name = args.model.file.display().to_string();
+    let name = args.file.display().to_string();
     let showing = Showing {
         name: &name,
         folding: if args.all_steps { Folding::Repetitions } else { Folding::Statements },
@@ -107,7 +107,7 @@ pub fn show(
     }
 }
 
-/// The execution of a schedule, of a program that grows as it has to.
+/// Executes a schedule, again with more resources if the program needs them.
 fn replay(
     native: &mut Native,
     recorded: &ScheduleFile,
@@ -119,7 +119,9 @@ fn replay(
             Ok(narrated) => return Ok(narrated),
             Err(need) if native.grow(need) == Restart::Again => {}
             Err(_) => {
-                let why = native.refusal().unwrap_or_else(|| "it needs too much".to_owned());
+                let why = native
+                    .refusal()
+                    .unwrap_or_else(|| "it needs more resources than Preempt provides".to_owned());
                 return Err(Refused::because(why));
             }
         }

@@ -343,7 +343,9 @@ fn narrate_all(outcome: &mut Outcome, native: &Native) -> Result<Vec<Narrated>, 
             Some(described(replayed, &found).clone())
         });
         let narrated = narrated.map_err(|_| {
-            let why = native.refusal().unwrap_or_else(|| "it needs more than before".to_owned());
+            let why = native
+                .refusal()
+                .unwrap_or_else(|| "it needs more resources than during the search".to_owned());
             Refused::because(format!("the schedule of a finding cannot be executed again: {why}"))
         })?;
         finding.failure = described(&narrated.replayed, &found).clone();

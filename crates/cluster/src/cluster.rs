@@ -1,4 +1,4 @@
-//! What the search sees of the other processes.
+//! The [`Exchange`] of a cluster: the other processes as the search uses them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::channel;
@@ -9,16 +9,16 @@ use std::time::Duration;
 use preempt_explore::exchange::{Exchange, Inbox, Lost, Place, Round};
 use timely::communication::WorkerGuards;
 
-use crate::dataflow::{self, Command, Kind, Letter, Mailbox, Shared};
+use crate::dataflow::{self, Command, Kind, Mailbox, Packet, Shared};
 use crate::faults::Faults;
 use crate::join::Joining;
 use crate::link::Link;
 
-/// How long a search waits before it polls its limits.
-const TICK: Duration = Duration::from_millis(50);
+/// The longest wait before a search polls its limits.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a search that is done waits for the farewells of the others.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a finished search waits until the others have closed their connections.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The processes of a search, connected.
 pub struct Cluster {
@@ -31,15 +31,14 @@ pub struct Cluster {
     progress: Mutex<Progress>,
 }
 
-/// How far this process is.
+/// The progress of this process.
 #[derive(Default)]
 struct Progress {
     level: u64,
     round: u64,
     /// The number of reports of this process.
     reports: u64,
-    /// The reports of others that this process has not asked for yet, by their number: a process
-    /// may be one report ahead.
+    /// Reports of processes that are one report ahead of this one, by report number and sender.
     early: BTreeMap<(u64, u32), Vec<u8>>,
     /// Parcels of the level after the next report.
     early_parcels: Vec<Vec<u8>>,
@@ -65,7 +64,7 @@ impl Cluster {
         Ok(Cluster { place, shared, faults, links: others, guards, progress })
     }
 
-    /// What went wrong, as a sentence without a full stop.
+    /// The first fault, as a sentence without a full stop.
     pub fn fault(&self) -> Option<&str> {
         self.faults.first()
     }
@@ -76,7 +75,7 @@ impl Cluster {
         let Some(guards) = guards else { return };
         if let Some(fault) = self.faults.first() {
             self.links.iter().for_each(|link| link.abandon(fault));
-            // Its threads wait forever.
+            // The threads of the connections wait forever.
             std::mem::forget(guards);
             return;
         }
@@ -86,11 +85,11 @@ impl Cluster {
             drop(guards.join());
             let _ = done.send(());
         };
-        // A process that is lost now changes nothing.
+        // Losing a process now does not change the result.
         if thread::Builder::new().spawn(wait).is_ok() {
-            let mut left = FAREWELL;
-            while ended.recv_timeout(TICK).is_err() && self.faults.first().is_none() {
-                match left.checked_sub(TICK) {
+            let mut left = CLOSE_TIMEOUT;
+            while ended.recv_timeout(POLL_INTERVAL).is_err() && self.faults.first().is_none() {
+                match left.checked_sub(POLL_INTERVAL) {
                     Some(less) => left = less,
                     None => return,
                 }
@@ -103,35 +102,35 @@ impl Cluster {
         Lost
     }
 
-    /// Waits until something has arrived and `is_done`, or for a moment. Returns the letters, and
-    /// whether it is done.
-    fn wait(&self, is_done: impl Fn(&Mailbox) -> bool) -> Result<(VecDeque<Letter>, bool), Lost> {
+    /// Waits until a packet has arrived or `is_done` holds, but at most [`POLL_INTERVAL`]. Returns
+    /// the packets, and whether `is_done` holds.
+    fn wait(&self, is_done: impl Fn(&Mailbox) -> bool) -> Result<(VecDeque<Packet>, bool), Lost> {
         let mut mailbox = self.shared.mailbox.lock().expect("mutex poisoned");
-        if mailbox.letters.is_empty() && !is_done(&mailbox) {
+        if mailbox.packets.is_empty() && !is_done(&mailbox) {
             if self.faults.first().is_some() {
                 return Err(Lost);
             }
-            let waited = self.shared.arrived.wait_timeout(mailbox, TICK);
+            let waited = self.shared.arrived.wait_timeout(mailbox, POLL_INTERVAL);
             mailbox = waited.expect("mutex poisoned").0;
         }
         if self.faults.first().is_some() {
             return Err(Lost);
         }
-        let letters = std::mem::take(&mut mailbox.letters);
-        Ok((letters, is_done(&mailbox)))
+        let packets = std::mem::take(&mut mailbox.packets);
+        Ok((packets, is_done(&mailbox)))
     }
 
-    /// Sorts letters: the parcels of this level into `parcels`, the rest into `progress`.
+    /// Sorts packets: the parcels of this level into `parcels`, the rest into `progress`.
     ///
-    /// A process sends a report after its parcels of a level have arrived everywhere, and goes on
+    /// A process sends a report after its parcels of a level have arrived everywhere, and continues
     /// when it has the reports of all. So another process is at most one report ahead.
     fn sort(
         &self,
-        letters: VecDeque<Letter>,
+        packets: VecDeque<Packet>,
         progress: &mut Progress,
         parcels: &mut Vec<Vec<u8>>,
     ) -> Result<(), Lost> {
-        for Letter { from, kind, reports, bytes, .. } in letters {
+        for Packet { from, kind, reports, bytes, .. } in packets {
             let is_known = (from as usize) < self.place.processes;
             let ahead = reports.checked_sub(progress.reports).filter(|_| is_known);
             match (kind, ahead) {
@@ -143,16 +142,16 @@ impl Cluster {
                 // It may be late: its reason was in a report.
                 (Kind::Stop, _) if is_known => progress.stop = progress.stop.max(Some(reports)),
                 _ => {
-                    return Err(self.fail("another process has sent a message that makes no sense"));
+                    return Err(self.fail("another process sent an invalid message"));
                 }
             }
         }
         Ok(())
     }
 
-    fn letter(&self, to: usize, kind: Kind, reports: u64, bytes: Vec<u8>) -> Command {
+    fn packet(&self, to: usize, kind: Kind, reports: u64, bytes: Vec<u8>) -> Command {
         let from = self.place.process as u32;
-        Command::Send(Letter { to: to as u32, from, kind, reports, bytes })
+        Command::Send(Packet { to: to as u32, from, kind, reports, bytes })
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
@@ -168,13 +167,13 @@ impl Exchange for Cluster {
 
     fn send(&self, to: usize, parcel: Vec<u8>) {
         let reports = self.progress.lock().expect("mutex poisoned").reports;
-        self.shared.command(self.letter(to, Kind::Parcel, reports, parcel));
+        self.shared.command(self.packet(to, Kind::Parcel, reports, parcel));
     }
 
     fn stop(&self) {
         let reports = self.progress.lock().expect("mutex poisoned").reports;
         for other in self.others() {
-            self.shared.command(self.letter(other, Kind::Stop, reports, Vec::new()));
+            self.shared.command(self.packet(other, Kind::Stop, reports, Vec::new()));
         }
     }
 
@@ -193,12 +192,12 @@ impl Exchange for Cluster {
             }
         };
         loop {
-            let (letters, is_over) = self.wait(|mailbox| mailbox.frontier >= over)?;
-            let is_idle = letters.is_empty();
+            let (packets, is_over) = self.wait(|mailbox| mailbox.frontier >= over)?;
+            let is_idle = packets.is_empty();
             let (parcels, is_stopping) = {
                 let mut progress = self.progress.lock().expect("mutex poisoned");
                 let mut parcels = std::mem::take(&mut progress.early_parcels);
-                self.sort(letters, &mut progress, &mut parcels)?;
+                self.sort(packets, &mut progress, &mut parcels)?;
                 (parcels, progress.stop == Some(progress.reports))
             };
             parcels.iter().for_each(|parcel| inbox.receive(parcel));
@@ -225,7 +224,7 @@ impl Exchange for Cluster {
         let mut progress = self.progress.lock().expect("mutex poisoned");
         let number = progress.reports;
         for other in self.others() {
-            self.shared.command(self.letter(other, Kind::Report, number, data.clone()));
+            self.shared.command(self.packet(other, Kind::Report, number, data.clone()));
         }
         progress.early.insert((number, process as u32), data);
         loop {
@@ -235,9 +234,9 @@ impl Exchange for Cluster {
                 progress.reports += 1;
                 return Ok(reports.into_values().collect());
             }
-            let (letters, _) = self.wait(|_| false)?;
+            let (packets, _) = self.wait(|_| false)?;
             let mut parcels = Vec::new();
-            self.sort(letters, &mut progress, &mut parcels)?;
+            self.sort(packets, &mut progress, &mut parcels)?;
             if !parcels.is_empty() {
                 return Err(self.fail("another process has sent states after the end of a level"));
             }

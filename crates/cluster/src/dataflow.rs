@@ -2,18 +2,18 @@
 //! processes.
 //!
 //! **Time.** A message has the time (level, round) of its sender. The operator holds a capability
-//! for its current time, and moves it forward when the search ends a round or a level. Timely's
-//! progress tracking then tells every process which times are over everywhere: the *frontier*. It
-//! is the only thing that is used of timely beside the exchange of messages, and it replaces
-//! barriers and termination detection of our own:
+//! for its current time, and advances it when the search ends a round or a level. Timely's
+//! progress tracking then gives every process the times that are over everywhere: the *frontier*.
+//! Apart from the exchange of messages, nothing else of timely is used. The frontier replaces
+//! barriers and termination detection:
 //!
 //! - Round r may begin when the frontier has reached round r - [`WINDOW`]: at most that many
-//!   rounds of any process are on their way, which bounds the memory of parcels.
+//!   rounds of any process are in flight, which bounds the memory of parcels.
 //! - A level is over when the frontier has reached the next one.
 //!
-//! A message that the operator takes is in the [mailbox](Mailbox) before the frontier passes its
-//! time. So a search that sees the frontier and an empty mailbox, under one lock, has seen
-//! everything.
+//! The operator puts a message into the [mailbox](Mailbox) before the frontier passes its time. So
+//! a search that finds the mailbox empty, and reads the frontier under the same lock, has received
+//! all messages of earlier times.
 
 use std::collections::VecDeque;
 use std::io;
@@ -37,10 +37,10 @@ use timely::{Accountable, WorkerConfig};
 use crate::faults::Faults;
 use crate::link::Link;
 
-/// Rounds of a process that may be on their way.
+/// The number of rounds of a process that may be in flight.
 const WINDOW: u64 = 2;
 
-/// Bits of a time that are the round.
+/// The number of bits of a time that contain the round.
 const ROUND_BITS: u32 = 24;
 
 /// The time of a round.
@@ -54,7 +54,7 @@ pub(crate) fn before(level: u64, round: u64) -> u64 {
     time(level, round.saturating_sub(WINDOW))
 }
 
-/// What a message contains.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// States.
@@ -64,31 +64,31 @@ pub(crate) enum Kind {
     Stop,
     /// Data for all processes.
     Report,
-    /// Bytes that are none of these.
+    /// Bytes that are not a valid packet.
     Unknown,
 }
 
-/// A message to a process.
+/// A message from one process to another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Letter {
+pub(crate) struct Packet {
     pub(crate) to: u32,
     pub(crate) from: u32,
     pub(crate) kind: Kind,
-    /// How many reports the sender had sent before.
+    /// The number of reports that the sender had sent before.
     pub(crate) reports: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The bytes of a letter before its contents.
+/// The number of bytes of a packet before its contents.
 const HEAD: usize = 32;
 
-impl ContainerBytes for Letter {
-    fn from_bytes(bytes: timely::bytes::arc::Bytes) -> Letter {
+impl ContainerBytes for Packet {
+    fn from_bytes(bytes: timely::bytes::arc::Bytes) -> Packet {
         decode(&bytes)
     }
 
     fn length_in_bytes(&self) -> usize {
-        // Timely wants whole words.
+        // Timely requires whole words.
         HEAD + self.bytes.len().next_multiple_of(8)
     }
 
@@ -109,8 +109,8 @@ impl ContainerBytes for Letter {
     }
 }
 
-/// The letter of any bytes.
-fn decode(bytes: &[u8]) -> Letter {
+/// Decodes a packet. Bytes that are not one become a packet of unknown kind.
+fn decode(bytes: &[u8]) -> Packet {
     let read = || {
         let (head, bytes) = bytes.split_first_chunk::<HEAD>()?;
         let half =
@@ -124,67 +124,67 @@ fn decode(bytes: &[u8]) -> Letter {
         };
         let length = usize::try_from(word(24)).ok()?;
         let bytes = bytes.get(..length)?.to_vec();
-        Some(Letter { to: half(0), from: half(4), kind, reports: word(16), bytes })
+        Some(Packet { to: half(0), from: half(4), kind, reports: word(16), bytes })
     };
-    read().unwrap_or(Letter { kind: Kind::Unknown, ..Letter::default() })
+    read().unwrap_or(Packet { kind: Kind::Unknown, ..Packet::default() })
 }
 
-impl Accountable for Letter {
+impl Accountable for Packet {
     fn record_count(&self) -> i64 {
         1
     }
 }
 
-/// Builds letters that are given whole.
+/// A container builder that passes packets on unchanged.
 #[derive(Default)]
 struct Whole;
 
 impl ContainerBuilder for Whole {
-    type Container = Letter;
+    type Container = Packet;
 
-    fn extract(&mut self) -> Option<&mut Letter> {
+    fn extract(&mut self) -> Option<&mut Packet> {
         None
     }
 
-    fn finish(&mut self) -> Option<&mut Letter> {
+    fn finish(&mut self) -> Option<&mut Packet> {
         None
     }
 }
 
-/// Sends a letter to the process that it names.
-struct Post;
+/// Sends a packet to the process that it names.
+struct ByRecipient;
 
-impl Distributor<Letter> for Post {
-    fn partition<T: Clone, P: Push<Message<T, Letter>>>(
+impl Distributor<Packet> for ByRecipient {
+    fn partition<T: Clone, P: Push<Message<T, Packet>>>(
         &mut self,
-        letter: &mut Letter,
+        packet: &mut Packet,
         time: &T,
         pushers: &mut [P],
     ) {
-        let to = letter.to as usize;
-        Message::push_at(letter, time.clone(), &mut pushers[to]);
+        let to = packet.to as usize;
+        Message::push_at(packet, time.clone(), &mut pushers[to]);
     }
 
-    fn flush<T: Clone, P: Push<Message<T, Letter>>>(&mut self, _: &T, _: &mut [P]) {}
+    fn flush<T: Clone, P: Push<Message<T, Packet>>>(&mut self, _: &T, _: &mut [P]) {}
 }
 
-/// What the search tells the operator.
+/// A command of the search to the operator.
 pub(crate) enum Command {
-    Send(Letter),
-    /// The capability moves to this time.
+    Send(Packet),
+    /// Downgrades the capability to this time.
     Advance(u64),
     End,
 }
 
-/// What arrives.
+/// The packets that arrived, and the frontier.
 #[derive(Default)]
 pub(crate) struct Mailbox {
-    pub(crate) letters: VecDeque<Letter>,
+    pub(crate) packets: VecDeque<Packet>,
     /// All times before this one are over.
     pub(crate) frontier: u64,
 }
 
-/// The search's side and the operator's side.
+/// The state that the search and the operator share.
 #[derive(Default)]
 pub(crate) struct Shared {
     commands: Mutex<VecDeque<Command>>,
@@ -208,8 +208,8 @@ impl Shared {
     }
 }
 
-/// How long the thread of the operator sleeps at most.
-const NAP: Duration = Duration::from_millis(100);
+/// The longest sleep of the operator's thread.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// Starts the dataflow of this process.
 pub(crate) fn start(
@@ -253,47 +253,47 @@ fn run(worker: &mut Worker, shared: &Arc<Shared>, faults: &Faults) {
         if shared.has_commands() {
             activator.activate();
         }
-        worker.step_or_park(Some(NAP));
+        worker.step_or_park(Some(MAX_SLEEP));
     }
 }
 
-/// Builds the operator. Returns what makes it look at its commands.
+/// Builds the operator. Returns the activator that makes it read its commands.
 fn build(worker: &mut Worker, shared: Arc<Shared>) -> timely::scheduling::Activator {
     worker.dataflow::<u64, _, _>(move |scope| {
-        let (again, letters) = scope.feedback::<Letter>(1);
+        let (again, packets) = scope.feedback::<Packet>(1);
         let mut builder = OperatorBuilder::new("search".into(), scope);
         let activator = scope.activator_for(builder.operator_info().address);
-        let mut input = builder.new_input(letters, DistributorPact(|_| Post));
-        let (output, stream) = builder.new_output::<Letter>();
+        let mut input = builder.new_input(packets, DistributorPact(|_| ByRecipient));
+        let (output, stream) = builder.new_output::<Packet>();
         let mut output = OutputBuilder::<_, Whole>::from(output);
         builder.build_reschedule(move |mut capabilities| {
             let mut capability = capabilities.pop();
             move |frontiers| {
                 let mut arrived = VecDeque::new();
-                input.for_each(|_, letter| arrived.push_back(std::mem::take(letter)));
+                input.for_each(|_, packet| arrived.push_back(std::mem::take(packet)));
                 let commands =
                     std::mem::take(&mut *shared.commands.lock().expect("mutex poisoned"));
                 if !commands.is_empty() {
                     let mut output = output.activate();
                     for command in commands {
                         match (command, &mut capability) {
-                            (Command::Send(mut letter), Some(capability)) => {
+                            (Command::Send(mut packet), Some(capability)) => {
                                 output
                                     .session_with_builder(&*capability)
-                                    .give_container(&mut letter);
+                                    .give_container(&mut packet);
                             }
                             (Command::Advance(time), Some(capability)) => {
                                 capability.downgrade(&time)
                             }
                             (Command::End, _) => capability = None,
-                            (_, None) => unreachable!("the search gives no command after the last"),
+                            (_, None) => unreachable!("the search sends no command after the last"),
                         }
                     }
                 }
                 let frontier = frontiers[0].frontier().first().copied().unwrap_or(u64::MAX);
                 let mut mailbox = shared.mailbox.lock().expect("mutex poisoned");
                 if !arrived.is_empty() || frontier != mailbox.frontier {
-                    mailbox.letters.append(&mut arrived);
+                    mailbox.packets.append(&mut arrived);
                     mailbox.frontier = frontier;
                     shared.arrived.notify_all();
                 }
@@ -310,16 +310,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_come_back_and_any_bytes_are_a_letter() {
+    fn packets_round_trip_and_any_bytes_decode() {
         for (length, kind) in [(0, Kind::Parcel), (5, Kind::Stop), (64, Kind::Report)] {
             let bytes: Vec<u8> = (0..length).collect();
-            let letter = Letter { to: 3, from: 1, kind, reports: 1 << 40, bytes };
+            let packet = Packet { to: 3, from: 1, kind, reports: 1 << 40, bytes };
             let mut written = Vec::new();
-            letter.into_bytes(&mut written);
-            assert_eq!(written.len(), letter.length_in_bytes());
+            packet.into_bytes(&mut written);
+            assert_eq!(written.len(), packet.length_in_bytes());
             let read = decode(&written);
             assert_eq!((read.to, read.from, read.kind, read.reports), (3, 1, kind, 1 << 40));
-            assert_eq!(read.bytes, letter.bytes);
+            assert_eq!(read.bytes, packet.bytes);
             for cut in 0..HEAD + usize::from(length) {
                 assert_eq!(decode(&written[..cut]).kind, Kind::Unknown);
             }
@@ -336,8 +336,8 @@ mod tests {
                 bytes[8] &= 3;
                 bytes[25..32].fill(0);
             }
-            let letter = decode(&bytes);
-            assert!(letter.bytes.len() <= bytes.len());
+            let packet = decode(&bytes);
+            assert!(packet.bytes.len() <= bytes.len());
         }
     }
 }

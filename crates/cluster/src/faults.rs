@@ -1,8 +1,8 @@
-//! The first thing that went wrong. Everything after it is a consequence.
+//! The first fault of a process. Later faults are its consequences.
 
 use std::sync::{Arc, OnceLock};
 
-/// A record of what ended the connections of this process, shared by its threads.
+/// The reason why the connections of this process ended, shared by its threads.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<OnceLock<String>>);
 

@@ -5,7 +5,7 @@
 //! signature different, so it cannot be replayed; the roles differ, so it cannot be reflected. The
 //! keys of the [frames](crate::link) are derived from the greetings, too.
 //!
-//! Everything here has a size limit and a time limit, because anybody may connect.
+//! Every message here has a size limit and a time limit, because any program may connect.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ const MAGIC: &[u8; 16] = b"preempt cluster\n";
 /// The version of the protocol.
 const FORMAT: u32 = 1;
 
-/// The longest name of a version.
+/// The maximum length of a version name, in bytes.
 const NAME: usize = 64;
 
 /// The time for the first bytes of a connection.
@@ -29,9 +29,9 @@ const TIME: Duration = Duration::from_secs(5);
 /// The side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It has connected.
+    /// The side that connected.
     Caller,
-    /// It has accepted the connection.
+    /// The side that accepted the connection.
     Callee,
 }
 
@@ -51,15 +51,15 @@ impl Role {
     }
 }
 
-/// What a process needs for a handshake.
+/// The key, the version and the timeout of a process.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// The shared key. Empty if there is none.
     pub key: Key,
     /// The version of Preempt.
     pub version: String,
-    /// The longest silence of another process.
-    pub patience: Duration,
+    /// The longest time without a message from another process.
+    pub timeout: Duration,
 }
 
 /// Why a handshake failed.
@@ -69,7 +69,7 @@ pub enum Failed {
     Io(io::Error),
     /// The other side is not a process of a cluster.
     Stranger,
-    /// The other side has another version: its own.
+    /// The other side has this other version.
     Version(String),
     /// The other side does not know the key.
     Key,
@@ -82,7 +82,7 @@ impl From<io::Error> for Failed {
 }
 
 impl Failed {
-    /// As the end of a sentence about the other side.
+    /// The reason, as the end of a sentence about the other side.
     pub fn explain(&self, ours: &str) -> String {
         match self {
             Failed::Io(error) => format!("cannot be reached: {error}"),
@@ -162,7 +162,7 @@ pub fn shake_hands(
         false => Seal::Signature(Key::new(key.sign(&[b"frames", sender.name(), caller, callee]))),
     };
     let seals = (seal(role), seal(role.other()));
-    Ok(Link::new(socket, seals, peer, identity.patience, faults.clone())?)
+    Ok(Link::new(socket, seals, peer, identity.timeout, faults.clone())?)
 }
 
 #[cfg(test)]
@@ -173,8 +173,8 @@ mod tests {
     use super::*;
 
     fn identity(key: &str, version: &str) -> Identity {
-        let patience = Duration::from_secs(5);
-        Identity { key: Key::new(key), version: version.into(), patience }
+        let timeout = Duration::from_secs(5);
+        Identity { key: Key::new(key), version: version.into(), timeout }
     }
 
     /// What both sides of a connection conclude.

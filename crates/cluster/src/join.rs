@@ -1,9 +1,9 @@
-//! From addresses to a connection between every two processes.
+//! Connects every two processes of a list of addresses.
 //!
 //! Process 0 connects to each of the others, which listen, and sends it the *job*: the number of
 //! the process, all addresses, and the bytes of the search. The other process accepts the job or
-//! says why not. When all have accepted, process 0 tells them to go on, and each connects to the
-//! processes between 0 and itself.
+//! gives its reason to refuse. When all have accepted, process 0 tells them to continue, and each
+//! connects to the processes between 0 and itself.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
@@ -17,20 +17,20 @@ use crate::handshake::{Failed, Identity, Role, shake_hands};
 use crate::key;
 use crate::link::{Broken, Link};
 
-/// The largest job: a model and its options.
+/// The maximum size of a job (a model and its options), in bytes.
 const MOST_JOB: usize = 80 << 20;
 
-/// The largest other message.
+/// The maximum size of any other message, in bytes.
 const MOST_MESSAGE: usize = 1 << 16;
 
-/// The most processes.
+/// The maximum number of processes.
 pub const MOST_PROCESSES: usize = 1 << 12;
 
-/// Why the processes did not come together, as a sentence without a full stop.
+/// Why the processes could not join, as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
 
-/// The search that all processes take part in: bytes whose meaning the caller knows.
+/// The search in which all processes take part, encoded by the caller.
 pub type Job = Vec<u8>;
 
 /// The addresses of all processes, in their order, as `host:port`. That of process 0 is not used:
@@ -73,7 +73,7 @@ fn number(part: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(part.try_into().ok()?) as usize)
 }
 
-/// What process 0 tells another one.
+/// The first message of process 0 to another process.
 #[derive(Debug, PartialEq, Eq)]
 struct Welcome {
     run: Vec<u8>,
@@ -196,13 +196,13 @@ pub fn lead(
     hosts: Hosts,
     identity: &Identity,
     job: Job,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Joining, Refused> {
     let processes = hosts.len();
     if processes > MOST_PROCESSES {
         return Err(Refused(format!("there can be at most {MOST_PROCESSES} processes")));
     }
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     let faults = Faults::default();
     let run = key::random().map_err(|error| Refused(format!("no random numbers: {error}")))?;
     let mut is_all_local = true;
@@ -234,17 +234,17 @@ pub fn lead(
 pub fn serve<T>(
     listener: &TcpListener,
     identity: &Identity,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
     accept: impl FnOnce(&[u8], usize, &[String]) -> Result<T, String>,
 ) -> Result<(Joining, T), Refused> {
-    let deadline = patience.map(|patience| Instant::now() + patience);
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let faults = Faults::default();
     let (leader, welcome) = loop {
-        let socket = next_caller(listener, deadline)
+        let socket = next_connection(listener, deadline)
             .map_err(|error| Refused(format!("process 0 has not called: {error}")))?;
         let from = socket.peer_addr().map_or_else(|_| "?".into(), |address| address.to_string());
         let leader = format!("process 0 ({from})");
-        // Others may call, too: they are ignored.
+        // Connections of other programs are ignored.
         let Ok(link) = shake_hands(socket, Role::Callee, identity, leader, &faults) else {
             continue;
         };
@@ -262,14 +262,14 @@ pub fn serve<T>(
     let processes = hosts.len();
     let mut links: Vec<Option<Link>> = vec![None; processes];
     links[0] = Some(leader);
-    let deadline = Instant::now() + identity.patience;
+    let deadline = Instant::now() + identity.timeout;
     for (other, place) in links.iter_mut().enumerate().take(process).skip(1) {
         let link = call(other, &hosts, identity, deadline, &faults)?;
         send(&link, &message(&[&run, &(process as u32).to_le_bytes()]))?;
         *place = Some(link);
     }
     while links[process + 1..].iter().any(Option::is_none) {
-        let socket = next_caller(listener, Some(deadline)).map_err(|error| {
+        let socket = next_connection(listener, Some(deadline)).map_err(|error| {
             let missing = (process + 1..processes).find(|&other| links[other].is_none());
             Refused(format!("{} has not called: {error}", name(missing.unwrap_or(0), &hosts)))
         })?;
@@ -285,7 +285,7 @@ pub fn serve<T>(
             Ok(other) if other > process && other < processes && links[other].is_none() => {
                 links[other] = Some(link.renamed(name(other, &hosts)));
             }
-            // A process of another run.
+            // A process of another search.
             _ => continue,
         }
     }
@@ -293,7 +293,7 @@ pub fn serve<T>(
 }
 
 /// The next connection to `listener`.
-fn next_caller(listener: &TcpListener, deadline: Option<Instant>) -> io::Result<TcpStream> {
+fn next_connection(listener: &TcpListener, deadline: Option<Instant>) -> io::Result<TcpStream> {
     let Some(deadline) = deadline else { return listener.accept().map(|(socket, _)| socket) };
     listener.set_nonblocking(true)?;
     loop {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_welcome_comes_back_and_any_other_bytes_are_refused_or_read() {
+    fn a_welcome_round_trips_and_any_other_bytes_are_refused_or_read() {
         let bytes = welcome().write();
         assert_eq!(Welcome::read(&bytes), Some(welcome()));
         let mut random = 3u64;

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// Bytes of a random key and of a nonce.
+/// The number of bytes of a random key and of a nonce.
 pub const BYTES: usize = 32;
 
 /// A secret that all processes of a cluster know.
@@ -33,12 +33,12 @@ impl Key {
         Ok(Key(random()?.to_vec()))
     }
 
-    /// As hexadecimal digits.
+    /// The key as hexadecimal digits.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The key of hexadecimal digits.
+    /// Parses a key from hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Key> {
         let digits = text.as_bytes();
         if digits.is_empty() || !digits.len().is_multiple_of(2) || !text.is_ascii() {
@@ -59,7 +59,7 @@ impl Key {
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether `signature` is the one of `parts`. Takes the same time for every wrong signature.
+    /// Whether `signature` is that of `parts`. Takes the same time for every wrong signature.
     pub fn verifies(&self, parts: &[&[u8]], signature: &[u8]) -> bool {
         let mut mac = self.mac();
         for part in parts {

@@ -4,17 +4,17 @@
 //! its seal. The seal depends on the number of the frame in its direction, so frames cannot be
 //! dropped, repeated or exchanged:
 //!
-//! - Between processes of one machine it is a checksum, because nobody else can write to a loopback
-//!   connection that exists. The handshake has proved who is at its other end.
+//! - Between processes of one machine it is a checksum, because no other program can write to an
+//!   existing loopback connection, and the handshake has authenticated both ends.
 //! - Between machines it is a signature with a key of this connection and direction.
 //!
-//! A frame with a wrong seal, an unknown kind or too large a length is a fault. So is an end of the
-//! stream without a farewell, and silence: processes send [heartbeats](Link::heartbeat) when they
-//! have nothing else to send.
+//! A frame with a wrong seal, an unknown kind or an excessive length is a fault. So is the end of
+//! the stream without a close frame, and so is silence: processes send
+//! [heartbeats](Link::heartbeat) when they have nothing else to send.
 //!
 //! **Faults.** [`Read`] and [`Write`] are called by threads of timely, which would panic if they
-//! got an error. So after a fault these threads wait forever, and the process ends soon: whoever
-//! waits for other processes polls [`Faults`].
+//! got an error. So after a fault these threads wait forever. The thread that waits for other
+//! processes polls [`Faults`] and ends the process.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -28,21 +28,21 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 use crate::faults::Faults;
 use crate::key::Key;
 
-/// The most bytes of a frame's payload.
+/// The maximum number of bytes of a frame's payload.
 pub const MOST: usize = 1 << 20;
 
 const HEAD: usize = 8;
 const DATA: u8 = 0;
 const HEARTBEAT: u8 = 1;
-const FAREWELL: u8 = 2;
+const CLOSE: u8 = 2;
 const FAULT: u8 = 3;
 
-/// How frames are sealed.
+/// The seal of the frames of a connection.
 #[derive(Clone, Debug)]
 pub enum Seal {
-    /// By a checksum.
+    /// A checksum.
     Checksum,
-    /// By a signature with this key.
+    /// A signature with this key.
     Signature(Key),
 }
 
@@ -78,7 +78,7 @@ impl Seal {
 /// Why a frame could not be read.
 #[derive(Debug)]
 pub enum Broken {
-    /// The connection ended, or nothing came for too long.
+    /// The connection ended, or nothing arrived for too long.
     Stream(io::Error),
     /// The bytes are not a frame of this connection.
     Frame,
@@ -98,7 +98,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Frames sealed in this way.
+    /// Frames with this kind of seal.
     pub fn new(seal: Seal) -> Frames {
         Frames { seal, number: 0 }
     }
@@ -146,16 +146,16 @@ struct Reading {
     socket: TcpStream,
     frames: Frames,
     payload: Vec<u8>,
-    /// The bytes of the payload that were passed on.
+    /// The number of payload bytes that were passed on.
     taken: usize,
     closed: bool,
 }
 
 struct Connection {
-    /// The other process, as in messages.
+    /// The other process, as messages name it.
     peer: String,
-    /// The longest silence.
-    patience: Duration,
+    /// The longest time without a frame.
+    timeout: Duration,
     writing: Mutex<Writing>,
     reading: Mutex<Reading>,
     faults: Faults,
@@ -171,12 +171,12 @@ impl Link {
         socket: TcpStream,
         (sending, receiving): (Seal, Seal),
         peer: String,
-        patience: Duration,
+        timeout: Duration,
         faults: Faults,
     ) -> io::Result<Link> {
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(patience))?;
-        socket.set_write_timeout(Some(patience))?;
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))?;
         let writing = Writing {
             socket: socket.try_clone()?,
             frames: Frames::new(sending),
@@ -191,7 +191,7 @@ impl Link {
             closed: false,
         };
         let (writing, reading) = (Mutex::new(writing), Mutex::new(reading));
-        Ok(Link(Arc::new(Connection { peer, patience, writing, reading, faults })))
+        Ok(Link(Arc::new(Connection { peer, timeout, writing, reading, faults })))
     }
 
     /// The same connection, with another name of the other process.
@@ -206,11 +206,11 @@ impl Link {
         let link = self.clone();
         let beat = move || {
             loop {
-                thread::sleep(link.0.patience / 5);
+                thread::sleep(link.0.timeout / 5);
                 if link.0.faults.first().is_some() {
                     return;
                 }
-                // If it is locked, something is being sent, which serves as well.
+                // If it is locked, a frame is being sent, which serves as a heartbeat.
                 if let Ok(mut writing) = link.0.writing.try_lock() {
                     if writing.closed {
                         return;
@@ -224,13 +224,13 @@ impl Link {
         thread::Builder::new().name("heartbeat".into()).spawn(beat).map(drop)
     }
 
-    /// Tells the other process why this one ends, if that does not take long.
+    /// Sends the reason why this process ends, unless the connection is blocked.
     pub fn abandon(&self, why: &str) {
         if let Ok(mut writing) = self.0.writing.try_lock()
             && !writing.closed
         {
             writing.closed = true;
-            // It may be gone, or full of data that nobody reads.
+            // The other process may have ended, or may not be reading.
             let _ = writing.socket.set_write_timeout(Some(Duration::from_millis(200)));
             let _ = send(&mut writing, FAULT, &why.as_bytes()[..why.len().min(MOST)]);
             let _ = writing.socket.shutdown(Shutdown::Write);
@@ -275,19 +275,19 @@ impl Link {
         if whole { Ok(message) } else { Err(Broken::Frame) }
     }
 
-    /// The other process, as in messages.
+    /// The other process, as messages name it.
     pub fn peer(&self) -> &str {
         &self.0.peer
     }
 
-    /// What a broken connection means.
+    /// Explains a broken connection.
     pub fn explain(&self, broken: &Broken) -> String {
-        let Connection { peer, patience, .. } = &*self.0;
+        let Connection { peer, timeout, .. } = &*self.0;
         match broken {
             Broken::Frame => format!("{peer} has sent bytes that make no sense"),
             Broken::Stream(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                    format!("{peer} has not answered for {} s", patience.as_secs_f32())
+                    format!("{peer} has not answered for {} s", timeout.as_secs_f32())
                 }
                 ErrorKind::UnexpectedEof
                 | ErrorKind::ConnectionReset
@@ -335,13 +335,13 @@ impl Read for Link {
             match reading.frames.take(&mut reading.socket, &mut reading.payload) {
                 Ok(DATA) => {}
                 Ok(HEARTBEAT) => reading.payload.clear(),
-                Ok(FAREWELL) => {
+                Ok(CLOSE) => {
                     reading.payload.clear();
                     reading.closed = true;
                 }
                 Ok(_) => {
                     let why = String::from_utf8_lossy(&reading.payload);
-                    // It is printed on a terminal.
+                    // The text is printed on a terminal.
                     let plain = |c: &char| !c.is_control();
                     self.0.faults.record(why.chars().filter(plain).take(500).collect());
                     drop(guard);
@@ -367,7 +367,7 @@ impl Write for Link {
         let count = bytes.len().min(MOST);
         let mut writing = self.writing();
         if writing.closed {
-            // This process has given up.
+            // This process is ending.
             drop(writing);
             wait_forever()
         }
@@ -399,8 +399,8 @@ impl Stream for Link {
         let mut writing = self.writing();
         if !writing.closed {
             writing.closed = true;
-            // The search has its result; a process that is gone by now does not change it.
-            let _ = send(&mut writing, FAREWELL, &[]);
+            // The search has its result; a process that has already ended does not change it.
+            let _ = send(&mut writing, CLOSE, &[]);
             let _ = writing.socket.shutdown(Shutdown::Write);
         }
         Ok(())
@@ -413,7 +413,7 @@ mod tests {
 
     fn frames(seal: &Seal) -> (Vec<u8>, Vec<usize>) {
         let (mut frames, mut bytes, mut ends) = (Frames::new(seal.clone()), Vec::new(), vec![0]);
-        for (kind, payload) in [(DATA, &b"states"[..]), (HEARTBEAT, b""), (FAREWELL, b"")] {
+        for (kind, payload) in [(DATA, &b"states"[..]), (HEARTBEAT, b""), (CLOSE, b"")] {
             frames.put(kind, payload, &mut bytes);
             ends.push(bytes.len());
         }
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_back_and_damage_is_noticed() {
+    fn frames_round_trip_and_damage_is_detected() {
         for seal in seals() {
             let (bytes, ends) = frames(&seal);
             let read = |bytes: &[u8]| {
@@ -434,7 +434,7 @@ mod tests {
                 let kinds = (0..3).map(|_| frames.take(&mut from, &mut payload));
                 kinds.collect::<Result<Vec<u8>, Broken>>()
             };
-            assert!(matches!(read(&bytes), Ok(kinds) if kinds == [DATA, HEARTBEAT, FAREWELL]));
+            assert!(matches!(read(&bytes), Ok(kinds) if kinds == [DATA, HEARTBEAT, CLOSE]));
             for length in 0..bytes.len() {
                 assert!(read(&bytes[..length]).is_err(), "cut at {length}");
             }
@@ -443,7 +443,7 @@ mod tests {
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 assert!(read(&damaged).is_err(), "bit {bit}");
             }
-            // Frames that are left out, repeated, or come in another order.
+            // Frames that are dropped, repeated or reordered.
             let frame = |number: usize| &bytes[ends[number]..ends[number + 1]];
             for order in [[1, 2, 2], [0, 0, 1], [0, 2, 1], [1, 0, 2]] {
                 assert!(read(&order.map(frame).concat()).is_err(), "{order:?}");
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_is_another_seal() {
+    fn another_key_gives_another_seal() {
         let (bytes, _) = frames(&seals()[1]);
         let mut other = Frames::new(Seal::Signature(Key::new("guess")));
         assert!(matches!(other.take(&mut &bytes[..], &mut Vec::new()), Err(Broken::Frame)));

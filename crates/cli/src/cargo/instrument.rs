@@ -94,8 +94,12 @@ impl Instrumentation {
 
 /// The flags for code that is linked with the runtime at this path.
 pub(crate) fn flags(library: &Path, level: Level) -> Result<Vec<String>, Refused> {
-    let unusable =
-        || Refused::because(format!("the path {} is not text: cargo needs one", library.display()));
+    let unusable = || {
+        Refused::because(format!(
+            "the path {} is not valid UTF-8, which cargo requires",
+            library.display()
+        ))
+    };
     let folder = library.parent().filter(|_| library.to_str().is_some()).ok_or_else(unusable)?;
     // The executable can be run alone, too; the runtime does nothing then.
     Ok(preempt_native::flags(Compiler::Rustc, level, folder))

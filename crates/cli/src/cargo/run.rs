@@ -26,9 +26,9 @@ pub(super) fn program(args: &BuildArgs) -> Result<Built, Refused> {
     let mut all = build(args, Goal::Program)?;
     match all.len() {
         1 => Ok(all.remove(0)),
-        0 => {
-            Err(Refused::because("the crate has no program: it can be tested (cargo preempt test)"))
-        }
+        0 => Err(Refused::because(
+            "the crate has no program to run; `cargo preempt test` explores its tests",
+        )),
         _ => {
             let names: Vec<String> =
                 all.iter().map(|built| format!("--{} {}", built.kind, built.target)).collect();

@@ -61,12 +61,13 @@ impl Selection {
                 }
                 "--test-threads" | "--nocapture" | "--no-capture" | "--show-output" => {
                     return Err(Refused::because(format!(
-                        "{option}: each test runs alone, and what it prints is shown if it fails; leave it out"
+                        "remove {option}: each test runs alone, and its output is shown if it fails"
                     )));
                 }
                 _ if option.starts_with('-') => {
                     return Err(Refused::because(format!(
-                        "{option}: the options after `--` are --exact, --skip, --ignored and --include-ignored"
+                        "{option} is not supported; after `--`, use --exact, --skip, --ignored or \
+                         --include-ignored"
                     )));
                 }
                 _ => selection.filters.push(word.clone()),

@@ -83,7 +83,7 @@ fn a_program_is_explored_with_its_arguments() {
 #[test]
 fn unsupported_uses_are_refused_with_advice() {
     for (words, expected) in [
-        ("test -- --nocapture", "leave it out"),
+        ("test -- --nocapture", "remove --nocapture"),
         ("test --manifest-path nowhere/Cargo.toml", "see above"),
         ("test --runs 5", "random"),
     ] {

@@ -282,7 +282,7 @@ fn processes_find_each_other_by_a_file_of_hosts() {
 #[test]
 fn another_model_and_other_options_are_refused_by_name() {
     for (number, other, why) in [
-        (0, &["--set", "N=4"][..], "it has another model"),
+        (0, &["--set", "N=4"][..], "its model differs"),
         (1, &["--set", "N=5", "--keep-going"], "whether to keep going is true there and false"),
     ] {
         let hosts = temporary(&format!("hosts-{number}.txt"));

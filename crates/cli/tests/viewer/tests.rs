@@ -17,7 +17,7 @@ pub const ALL: [Test; 14] = [
     ("what_is_searched_is_found_in_turn", searching),
     ("ten_thousand_steps_are_as_quick_as_ten", long),
     ("texts_of_a_program_stay_texts", hostile),
-    ("light_and_dark_follow_the_system_until_somebody_chooses", dark),
+    ("light_and_dark_follow_the_system_until_the_user_chooses", dark),
     ("a_deadlock_shows_who_waits", deadlock),
     ("a_cycle_is_marked_where_it_begins", cycle),
     ("coverage_is_a_table_and_plots", coverage),
