@@ -1,5 +1,5 @@
-//! A thread reads a flag and comes to a barrier. It takes for granted that it has seen the flag if
-//! it is the last one there; the other thread can set the flag and arrive in between.
+//! A thread reads a flag and then waits at a barrier. It assumes that it has seen the flag set if
+//! it is the last to arrive; the other thread can set the flag and arrive in between.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, 
 use std::time::Duration;
 use std::{env, thread};
 
-/// Plain memory that threads share as they are told to.
+/// Plain memory that threads share; the argument of the program decides how they synchronise.
 #[derive(Default)]
 struct Plain(UnsafeCell<u32>);
 

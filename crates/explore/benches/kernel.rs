@@ -163,7 +163,7 @@ fn main() {
         words == 1 || matches!(graph, Graph::Grid { .. }),
         "only a grid has states of several words"
     );
-    let search = plan.build().expect("a plan that makes sense");
+    let search = plan.build().expect("the plan is valid");
     let (outcome, _) = search.run(Toy { graph, words }, &Silent);
     let (cpu, peak) = (cpu_seconds(), peak_bytes());
     let seen = outcome.coverage;

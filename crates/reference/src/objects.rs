@@ -165,7 +165,7 @@ impl<'p> Run<'_, 'p> {
             ("recv", Object::Rendezvous(Some((sender, Some(value))))) => {
                 (Object::Rendezvous(Some((sender, None))), Some(value))
             }
-            ("len", nobody @ Object::Rendezvous(_)) => (nobody, Some(Value::Int(0))),
+            ("len", meeting @ Object::Rendezvous(_)) => (meeting, Some(Value::Int(0))),
             (
                 "lock" | "read" | "write" | "wait" | "acquire" | "send" | "recv",
                 Object::Mutex(_)

@@ -104,8 +104,8 @@ fn percent(part: Option<u64>, all: Option<u64>) -> f64 {
 /// Figure 2.
 fn by_executions(marks: &[u64]) -> Result<()> {
     println!(
-        "icb, Figure 2: distinct happens-before states after so many executions, the initial one \
-         among them"
+        "icb, Figure 2: distinct happens-before states, including the initial one, by number of \
+         executions"
     );
     print!("{:>4} {:<8}", "size", "");
     marks.iter().for_each(|mark| print!(" {mark:>9}"));

@@ -83,7 +83,7 @@ impl Queue {
 }
 
 fn run(plan: Plan, machine: Machine) -> Outcome {
-    let search = plan.keep_going().build().expect("a plan that makes sense");
+    let search = plan.keep_going().build().expect("the plan is valid");
     search.run(machine, &Silent).0
 }
 
@@ -299,7 +299,7 @@ fn the_first_finding_of_icb_has_the_fewest_preemptions() {
         for case in subject.runs.iter().filter(|case| !case.big) {
             let Some(expected) = case.preemptions else { continue };
             runs += 1;
-            let search = icb(Cache::State).build().expect("a plan that makes sense");
+            let search = icb(Cache::State).build().expect("the plan is valid");
             let (outcome, _) =
                 search.run(subject.machine(case).expect("a program of the corpus"), &Silent);
             let found = outcome.findings.first().map(|finding| finding.preemptions);
@@ -393,8 +393,7 @@ fn random_programs_by_brute_force() {
             .expect("random programs are programs");
         let full =
             Plan::new().keep_going().limits(Limits { states: Some(2_000), ..Limits::default() });
-        let (outcome, machine) =
-            full.build().expect("a plan that makes sense").run(machine, &Silent);
+        let (outcome, machine) = full.build().expect("the plan is valid").run(machine, &Silent);
         if !outcome.complete
             || oracle::executions(&machine).is_none_or(|n| n.values().sum::<u128>() > 1_000)
         {

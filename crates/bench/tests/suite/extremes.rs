@@ -57,7 +57,7 @@ fn too_many_records_are_not_a_limit_of_memory() {
         thread t { for i in 0..1200 { last = new Node { value: i }; } } thread u { last = null; }";
     let load = || preempt_lang::load(&Source::new("records.pre", text), &[]).expect("a model");
     let plan = Plan::new().order(Order::Executions).reduction(Reduction::Source);
-    let (outcome, _) = plan.build().expect("a plan that makes sense").run(load(), &Silent);
+    let (outcome, _) = plan.build().expect("the plan is valid").run(load(), &Silent);
     assert_eq!(outcome.stopped, Some(Limit::Size), "{}", outcome.guarantee());
     let guarantee = outcome.guarantee();
     assert!(guarantee.contains("1,000 records of one type"), "{guarantee}");

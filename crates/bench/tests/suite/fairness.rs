@@ -19,7 +19,7 @@ fn machine(text: &str) -> Machine {
 
 fn run(plan: Plan, machine: &Machine) -> Outcome {
     let limits = Limits { states: Some(20_000), ..Limits::default() };
-    plan.limits(limits).build().expect("a plan that makes sense").run(machine.clone(), &Silent).0
+    plan.limits(limits).build().expect("the plan is valid").run(machine.clone(), &Silent).0
 }
 
 fn kinds(outcome: &Outcome) -> Vec<FailureKind> {

@@ -59,7 +59,7 @@ fn a_model_with_invariants_is_refused_where_states_are_left_out() {
             .order(Order::Executions)
             .reduction(reduction)
             .build()
-            .expect("a plan that makes sense");
+            .expect("the plan is valid");
         let refusal = search.suits(&machine).expect_err("not every state is visited");
         assert!(refusal.to_string().contains("invariants"), "{refusal}");
     }
@@ -105,7 +105,7 @@ fn no_alternative_after_a_failing_one_is_lost() {
     // After u the same, the first two with 7; and t done before u, with 7.
     assert_eq!((reachable.states.len(), reachable.failures.len()), (9, 2));
     let (all, _) =
-        Plan::new().keep_going().build().expect("a plan that makes sense").run(machine, &Silent);
+        Plan::new().keep_going().build().expect("the plan is valid").run(machine, &Silent);
     assert_eq!((all.coverage.states, all.findings.len()), (9, 2));
     compare(text);
 }
@@ -121,8 +121,7 @@ fn unreferenced_records_are_not_an_error() {
     let states = Plan::new().order(Order::Icb { cache: Cache::State });
     let traces = Plan::new().order(Order::Executions).reduction(Reduction::Source);
     for (plan, complete) in [(Plan::new(), true), (states, true), (traces, false)] {
-        let (outcome, _) =
-            plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+        let (outcome, _) = plan.build().expect("the plan is valid").run(machine.clone(), &Silent);
         // If records keep their names, there are more than fit, and the search says so.
         assert_eq!(
             (outcome.findings.len(), outcome.complete),

@@ -161,7 +161,7 @@ fn a_wait_for_a_plain_variable_races_in_every_search() {
         Plan::new().order(Order::Icb { cache: Cache::None }).jobs(2),
     ];
     for plan in plans {
-        let search = plan.points(Points::Sync).build().expect("a plan that makes sense");
+        let search = plan.points(Points::Sync).build().expect("the plan is valid");
         let (outcome, _) = search.run(machine.clone(), &Silent);
         let kinds: Vec<FailureKind> =
             outcome.findings.iter().map(|finding| finding.failure.kind).collect();
@@ -236,11 +236,8 @@ fn promoted_variables_are_points_where_they_may_be_accessed() {
             .promote()
             .keep_going();
         let limits = Limits { executions: Some(10_000), ..Limits::default() };
-        let (outcome, _) = plan
-            .limits(limits)
-            .build()
-            .expect("a plan that makes sense")
-            .run(machine.clone(), &Silent);
+        let (outcome, _) =
+            plan.limits(limits).build().expect("the plan is valid").run(machine.clone(), &Silent);
         let others =
             outcome.findings.iter().filter(|finding| finding.failure.kind != FailureKind::Race);
         assert!(
@@ -256,9 +253,9 @@ fn promoted_variables_are_points_where_they_may_be_accessed() {
 }
 
 /// Ends the search at its first poll.
-struct Impatient;
+struct Interrupting;
 
-impl Observer for Impatient {
+impl Observer for Interrupting {
     fn progress(&self, _: &Progress) {}
 
     fn interrupted(&self) -> bool {
@@ -278,8 +275,8 @@ fn limits_are_polled_within_long_steps() {
         ("dpor", Plan::new().order(Order::Executions).reduction(Reduction::Source)),
     ] {
         let machine = preempt_lang::load(&Source::new("long.pre", text), &[]).expect("a model");
-        let plan = plan.points(Points::Sync).build().expect("a plan that makes sense");
-        let (outcome, _) = plan.run(machine, &Impatient);
+        let plan = plan.points(Points::Sync).build().expect("the plan is valid");
+        let (outcome, _) = plan.run(machine, &Interrupting);
         assert_eq!(outcome.stopped, Some(Limit::Interrupt), "{name}: {}", outcome.guarantee());
     }
 }

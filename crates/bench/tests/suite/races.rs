@@ -13,7 +13,7 @@ use preempt_system::FailureKind;
 fn explore(machine: &Machine, points: Points, order: Order) -> Outcome {
     let limits = Limits { states: Some(3_000), ..Limits::default() };
     let plan = Plan::new().order(order).points(points).limits(limits).keep_going();
-    plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent).0
+    plan.build().expect("the plan is valid").run(machine.clone(), &Silent).0
 }
 
 /// The fewest preemptions with which each kind of failure occurs.
@@ -76,7 +76,7 @@ fn coarse_points_lose_nothing_without_a_race_or_where_it_is_promoted() {
             let limits = Limits { states: Some(3_000), ..Limits::default() };
             let plan =
                 Plan::new().order(order).points(Points::Sync).limits(limits).keep_going().promote();
-            let (mut all, _) = plan.build().expect("a plan that makes sense").run(machine, &Silent);
+            let (mut all, _) = plan.build().expect("the plan is valid").run(machine, &Silent);
             all.findings.retain(|finding| finding.failure.kind != FailureKind::Race);
             if all.stopped.is_none() {
                 assert_eq!(failures(&all), failures(&fine), "with what races promoted:\n{text}");
@@ -104,8 +104,7 @@ thread t2 {
 }";
     let machine = preempt_lang::load(&Source::new("race.pre", text), &[]).expect("a program");
     let plan = Plan::new().order(Order::Icb { cache: Cache::Hb }).points(Points::Sync);
-    let run =
-        |plan: Plan| plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent).0;
+    let run = |plan: Plan| plan.build().expect("the plan is valid").run(machine.clone(), &Silent).0;
     let race = "one thread writes `d` (race.pre:3), another reads it (race.pre:7), and no synchronisation orders them";
     let stopped = run(plan);
     assert_eq!(

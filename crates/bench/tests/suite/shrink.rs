@@ -37,13 +37,13 @@ fn load(text: &str) -> Machine {
 /// The program with states that are large enough, if it is small.
 fn small(text: &str) -> Option<Machine> {
     let limits = Limits { states: Some(1_000), ..Limits::default() };
-    let search = Plan::new().keep_going().limits(limits).build().expect("a plan that makes sense");
+    let search = Plan::new().keep_going().limits(limits).build().expect("the plan is valid");
     let (outcome, machine) = search.run(load(text), &Silent);
     outcome.complete.then_some(machine)
 }
 
 fn first(plan: Plan, machine: &Machine) -> Option<Finding> {
-    let search = plan.build().expect("a plan that makes sense");
+    let search = plan.build().expect("the plan is valid");
     search.suits(machine).ok()?;
     search.run(machine.clone(), &Silent).0.findings.into_iter().next()
 }
@@ -148,8 +148,7 @@ fn every_distinct_failure_keeps_its_own_schedule() {
     let mut several = 0;
     for seed in 0..800 {
         let Some(machine) = small(&program(seed, Shape::default())) else { continue };
-        let search =
-            Plan::new().keep_going().shrink(ENOUGH).build().expect("a plan that makes sense");
+        let search = Plan::new().keep_going().shrink(ENOUGH).build().expect("the plan is valid");
         let (outcome, machine) = search.run(machine, &Silent);
         let expected = oracle::least_preemptions(&machine);
         assert_eq!(outcome.findings.len(), expected.len(), "seed {seed}");

@@ -113,8 +113,7 @@ impl Sizes {
     /// states that are large enough.
     fn of(machine: Machine) -> Option<(Sizes, Machine)> {
         let limits = Limits { states: Some(MOST_STATES), ..Limits::default() };
-        let search =
-            Plan::new().keep_going().limits(limits).build().expect("a plan that makes sense");
+        let search = Plan::new().keep_going().limits(limits).build().expect("the plan is valid");
         let (outcome, machine) = search.run(machine, &Silent);
         if !outcome.complete {
             return None;

@@ -90,7 +90,7 @@ fn compare_all(machine: &Machine, what: &str, jobs: &[usize]) -> usize {
         states: Some(20_000),
         ..limits
     };
-    let fits = |plan: &Plan| plan.build().expect("a plan that makes sense").suits(machine).is_ok();
+    let fits = |plan: &Plan| plan.build().expect("the plan is valid").suits(machine).is_ok();
     let plans = plans().into_iter().filter(fits).map(|plan| plan.limits(limits(plan.limits)));
     // If the whole search is within the limits, no number of workers reaches them.
     let agree = |plan: Plan| compare(plan, machine, what, jobs);
@@ -101,8 +101,7 @@ fn compare_all(machine: &Machine, what: &str, jobs: &[usize]) -> usize {
 fn compare_if_it_ends(machine: &Machine, what: &str, jobs: &[usize]) -> usize {
     let full =
         Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
-    let (outcome, grown) =
-        full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+    let (outcome, grown) = full.build().expect("the plan is valid").run(machine.clone(), &Silent);
     let ends = outcome.complete && oracle::executions(&grown).is_some();
     if ends { compare_all(machine, what, jobs) } else { 0 }
 }

@@ -69,7 +69,7 @@ impl<const N: usize> Deque<N> {
         won.then_some(value)
     }
 
-    /// Takes the oldest value, unless somebody else gets it.
+    /// Takes the oldest value, unless another thread gets it.
     pub fn steal(&self, read: Read) -> Option<usize> {
         let top = self.top.load(SeqCst);
         let bottom = self.bottom.load(SeqCst);
@@ -88,7 +88,7 @@ impl<const N: usize> Default for Deque<N> {
     }
 }
 
-/// The owner pushes and pops so many values, a thief steals once. Nothing may be seen twice.
+/// The owner pushes and pops values, a thief steals once. No value may be taken twice.
 pub fn test<const N: usize>(pushes: usize, pops: usize, read: Read) {
     let deque = Arc::new(Deque::<N>::new());
     let thief = thread::spawn({

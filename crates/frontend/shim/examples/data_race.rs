@@ -23,7 +23,7 @@ fn main() {
         let t = thread::spawn({
             let slot = slot.clone();
             move || {
-                // SAFETY: nobody reads before the slot is full; or so it seems.
+                // SAFETY: no thread seems to read before the slot is full; the check disagrees.
                 slot.value.with_mut(|value| unsafe { *value = 42 });
                 slot.full.store(true, Relaxed);
             }

@@ -1,4 +1,4 @@
-//! A flag that is set without the mutex: the notification may come between the look at the flag and
+//! A flag that is set without the mutex: the notification may come between the load of the flag and
 //! the wait.
 //!
 //! `cargo run -p preempt --example lost_wakeup`

@@ -30,7 +30,7 @@ impl Stack {
         let node = Box::into_raw(Box::new(Node { value, next: null_mut() }));
         loop {
             let head = self.head.load(SeqCst);
-            // SAFETY: nobody else knows the node yet.
+            // SAFETY: no other thread has the node yet.
             unsafe { (*node).next = head };
             if self.head.compare_exchange(head, node, SeqCst, SeqCst).is_ok() {
                 return;
@@ -48,7 +48,7 @@ impl Stack {
             // SAFETY: only the popping thread frees nodes.
             let next = unsafe { (*head).next };
             if self.head.compare_exchange(head, next, SeqCst, SeqCst).is_ok() {
-                // SAFETY: the node is out of the stack, and nobody else looks into nodes.
+                // SAFETY: the node was removed, and no other thread reads the values of nodes.
                 return Some(unsafe { Box::from_raw(head) }.value);
             }
         }
@@ -65,7 +65,7 @@ impl Drop for Stack {
     fn drop(&mut self) {
         let mut head = *self.head.get_mut();
         while !head.is_null() {
-            // SAFETY: nobody else is left.
+            // SAFETY: no other thread has the stack.
             head = unsafe { Box::from_raw(head) }.next;
         }
     }

@@ -151,7 +151,7 @@ const PROGRAMS: &[(&str, &str)] = &[
          thread u { s.acquire(); assert false, \"never\"; }",
     ),
     (
-        "a failing alternative beside one that goes on",
+        "a failing alternative beside one that continues",
         "var x = 0;
          thread t { atomic { choose { x = 1; assert false, \"one\"; } or { x = 2; } } assert x == 2, \"x\"; }
          thread u { x = 3; }",
@@ -197,7 +197,7 @@ const PROGRAMS: &[(&str, &str)] = &[
          thread t(i in 0..2) { c.send(i + 1); } thread u { got = c.recv(); assert got != 2, \"two\"; }",
     ),
     (
-        "a channel whose length is looked at",
+        "a channel whose length is read",
         "channel(1, int) c; var x = 0;
          thread t { c.send(1); x = 1; c.send(2); } thread u { await c.len() == 1; assert x == 0, \"x\"; c.recv(); }",
     ),

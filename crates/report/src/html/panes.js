@@ -79,7 +79,7 @@ class SourcePane {
       if (!line) continue;
       const mark = element("i");
       mark.style.setProperty("--thread", hue(this.trace, slot));
-      mark.title = `${this.trace.threads[slot]} goes on here`;
+      mark.title = `${this.trace.threads[slot]} continues here`;
       line.firstChild.append(mark);
       this.marks.push(mark);
     }

@@ -15,12 +15,7 @@ fn plan() -> Plan {
 
 /// The reason for which a program is refused.
 fn refusal(text: &str) -> String {
-    plan()
-        .build()
-        .expect("a plan that makes sense")
-        .suits(&model(text))
-        .expect_err(text)
-        .to_string()
+    plan().build().expect("the plan is valid").suits(&model(text)).expect_err(text).to_string()
 }
 
 #[test]
@@ -65,7 +60,7 @@ fn constant_conditions_and_indices_count_as_straight_line() {
     let text =
         "const N = 2; var a: [int; N]; atomic var x = 0; init { for i in 0..N { a[i] = 7; } }
                 thread t(i in 0..N) { a[i] = 1; a[0] = a[1]; if N == 2 { x = i; } }";
-    let outcome = plan().build().expect("a plan that makes sense").run(model(text), &Silent).0;
+    let outcome = plan().build().expect("the plan is valid").run(model(text), &Silent).0;
     assert!(outcome.complete, "{}", outcome.guarantee());
 }
 
@@ -94,7 +89,7 @@ fn other_options_are_refused() {
         let refusal = plan.build().expect_err("refused");
         assert!(refusal.to_string().contains(why), "{refusal}");
     }
-    let search = plan().build().expect("a plan that makes sense");
+    let search = plan().build().expect("the plan is valid");
     let refusal = search
         .suits(&model("var x = 0; invariant x != 1; thread t { x = 1; }"))
         .expect_err("states are left out");
@@ -102,9 +97,9 @@ fn other_options_are_refused() {
 }
 
 /// Interrupts at the first poll.
-struct Impatient;
+struct Interrupting;
 
-impl Observer for Impatient {
+impl Observer for Interrupting {
     fn progress(&self, _: &Progress) {}
     fn interrupted(&self) -> bool {
         true
@@ -114,10 +109,9 @@ impl Observer for Impatient {
 #[test]
 fn a_search_that_is_ended_early_is_not_complete() {
     let many = || model("atomic var x = 0; thread t(i in 0..3) { x = 1; x = 2; x = 3; x = 4; }");
-    let interrupted = plan().build().expect("a plan that makes sense").run(many(), &Impatient).0;
+    let interrupted = plan().build().expect("the plan is valid").run(many(), &Interrupting).0;
     assert_eq!((interrupted.stopped, interrupted.complete), (Some(Limit::Interrupt), false));
     let limits = Limits { states: Some(100), ..Limits::default() };
-    let stopped =
-        plan().limits(limits).build().expect("a plan that makes sense").run(many(), &Silent).0;
+    let stopped = plan().limits(limits).build().expect("the plan is valid").run(many(), &Silent).0;
     assert_eq!((stopped.stopped, stopped.complete), (Some(Limit::States), false));
 }

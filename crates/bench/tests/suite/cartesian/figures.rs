@@ -46,11 +46,8 @@ fn both(text: &str) -> [[u64; 2]; 2] {
     let machine = preempt_lang::load(&Source::new("figure.pre", text), &[]).expect("a model");
     [Reduction::None, CARTESIAN].map(|reduction| {
         let by = |order| {
-            let plan = Plan::new()
-                .order(order)
-                .reduction(reduction)
-                .build()
-                .expect("a plan that makes sense");
+            let plan =
+                Plan::new().order(order).reduction(reduction).build().expect("the plan is valid");
             let seen = plan.run(machine.clone(), &Silent).0.coverage;
             [seen.states, seen.transitions]
         };

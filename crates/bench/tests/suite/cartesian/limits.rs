@@ -12,9 +12,9 @@ fn endless() -> Machine {
     preempt_lang::load(&Source::new("endless.pre", text), &[]).expect("a model")
 }
 
-struct Impatient;
+struct Interrupting;
 
-impl Observer for Impatient {
+impl Observer for Interrupting {
     fn progress(&self, progress: &Progress) {
         assert!(progress.transitions > 0);
     }
@@ -27,12 +27,12 @@ impl Observer for Impatient {
 #[test]
 fn a_prefix_without_end_can_be_interrupted() {
     let plan = Plan::new().reduction(CARTESIAN);
-    let (outcome, _) = plan.build().expect("a plan that makes sense").run(endless(), &Impatient);
+    let (outcome, _) = plan.build().expect("the plan is valid").run(endless(), &Interrupting);
     assert_eq!((outcome.stopped, outcome.complete), (Some(Limit::Interrupt), false));
     assert!(outcome.guarantee().starts_with("INCOMPLETE"), "{}", outcome.guarantee());
     let memory = Limits { memory: Some(16 << 20), ..Limits::default() };
     let (outcome, _) =
-        plan.limits(memory).build().expect("a plan that makes sense").run(endless(), &Silent);
+        plan.limits(memory).build().expect("the plan is valid").run(endless(), &Silent);
     assert_eq!(outcome.stopped, Some(Limit::Memory));
 }
 
@@ -44,14 +44,14 @@ fn the_limit_of_states_counts_covered_ones() {
     );
     let limits = Limits { states: Some(100), ..Limits::default() };
     let search =
-        Plan::new().reduction(CARTESIAN).limits(limits).build().expect("a plan that makes sense");
+        Plan::new().reduction(CARTESIAN).limits(limits).build().expect("the plan is valid");
     let (outcome, _) = search.run(machine.expect("a model"), &Silent);
     assert_eq!(outcome.stopped, Some(Limit::States));
     assert!((101..300).contains(&outcome.coverage.states), "{}", outcome.coverage.states);
 }
 
 #[test]
-fn senseless_combinations_are_refused() {
+fn invalid_combinations_are_refused() {
     let plan = Plan::new().reduction(CARTESIAN);
     let depth = Limits { depth: Some(3), ..Limits::default() };
     for plan in [
@@ -69,11 +69,8 @@ fn senseless_combinations_are_refused() {
 fn a_complete_search_says_what_it_proves() {
     let machine =
         corpus::machine(&corpus::root().join("philosophers/model.pre"), &[]).expect("a model");
-    let (outcome, _) = Plan::new()
-        .reduction(CARTESIAN)
-        .build()
-        .expect("a plan that makes sense")
-        .run(machine, &Silent);
+    let (outcome, _) =
+        Plan::new().reduction(CARTESIAN).build().expect("the plan is valid").run(machine, &Silent);
     let text = outcome.guarantee();
     assert!(text.starts_with("complete: every local state of every thread"), "{text}");
     assert!(text.contains("deadlocks"), "{text}");

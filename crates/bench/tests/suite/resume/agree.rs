@@ -99,8 +99,7 @@ fn of_executions() -> Vec<Plan> {
 fn ends(machine: &Machine) -> bool {
     let full =
         Plan::new().keep_going().limits(Limits { states: Some(20_000), ..Limits::default() });
-    let (outcome, grown) =
-        full.build().expect("a plan that makes sense").run(machine.clone(), &Silent);
+    let (outcome, grown) = full.build().expect("the plan is valid").run(machine.clone(), &Silent);
     outcome.complete && oracle::executions(&grown).is_some()
 }
 
@@ -126,7 +125,7 @@ impl Compared {
             plan.limits(limits)
         };
         let plan = &capped(plan);
-        let Ok(search) = plan.build() else { panic!("{plan:?} makes sense") };
+        let Ok(search) = plan.build() else { panic!("{plan:?} is valid") };
         if search.suits(machine).is_err() {
             return;
         }

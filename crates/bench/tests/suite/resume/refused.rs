@@ -44,7 +44,7 @@ fn checkpoints_of_something_else() {
     let whole = checkpoint(&plan);
     let refusal = |plan: Plan, program: u64| {
         let checkpoints = Checkpoints::of(program, &()).resume(open(&whole));
-        let search = plan.build().expect("a plan that makes sense");
+        let search = plan.build().expect("the plan is valid");
         search.run_with(model(), &Silent, checkpoints).err().map(|refusal| refusal.to_string())
     };
     assert_eq!(refusal(plan, PROGRAM), None);

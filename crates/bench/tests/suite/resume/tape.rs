@@ -90,7 +90,7 @@ fn timeless((outcome, _): (Outcome, Machine)) -> Outcome {
 
 /// Runs without a pause.
 pub fn run(plan: &Plan, machine: &Machine) -> Outcome {
-    timeless(plan.build().expect("a plan that makes sense").run(machine.clone(), &Silent))
+    timeless(plan.build().expect("the plan is valid").run(machine.clone(), &Silent))
 }
 
 /// Runs without a pause, and polls limits after `steps` steps. Some limits are exceeded a little,
@@ -106,7 +106,7 @@ pub fn run_with(
     observer: &dyn Observer,
     checkpoints: Checkpoints<'_>,
 ) -> Outcome {
-    let search = plan.build().expect("a plan that makes sense");
+    let search = plan.build().expect("the plan is valid");
     timeless(
         search
             .run_with(machine.clone(), observer, checkpoints)

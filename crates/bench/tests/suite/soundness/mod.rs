@@ -164,7 +164,7 @@ fn file(name: &str) -> Machine {
 }
 
 fn run(plan: Plan, machine: Machine) -> Outcome {
-    plan.keep_going().build().expect("a plan that makes sense").run(machine, &Silent).0
+    plan.keep_going().build().expect("the plan is valid").run(machine, &Silent).0
 }
 
 fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
@@ -177,8 +177,7 @@ const BROKEN_ON_THE_WAY: &str =
 
 /// Compares a cell about invariants with what can be built.
 fn check_invariants(cell: &Cell, plan: Plan) {
-    let (search, machine) =
-        (plan.build().expect("a plan that makes sense"), model(BROKEN_ON_THE_WAY));
+    let (search, machine) = (plan.build().expect("the plan is valid"), model(BROKEN_ON_THE_WAY));
     match cell.word() {
         "checked" => {
             assert!(search.suits(&machine).is_ok(), "{:?} is refused", cell.place());
@@ -203,11 +202,8 @@ fn check_failures_are_kept(cell: &Cell, plan: Plan) {
         (model(error), FailureKind::Runtime),
     ] {
         if kind == FailureKind::Deadlock && cell.row.starts_with("blocks") {
-            let refusal = plan
-                .build()
-                .expect("a plan that makes sense")
-                .suits(&machine)
-                .expect_err("it waits");
+            let refusal =
+                plan.build().expect("the plan is valid").suits(&machine).expect_err("it waits");
             assert!(refusal.to_string().contains("zoo/l.pre:7"), "{:?}: {refusal}", cell.place());
             continue;
         }

@@ -155,7 +155,7 @@ pub fn a_set_of_states_and_a_bound_lose_an_error() {
             .order(Order::Icb { cache: Cache::Hb })
             .bound(1)
             .build()
-            .expect("a plan that makes sense");
+            .expect("the plan is valid");
         let (outcome, machine) = icb.run(machine, &Silent);
         assert_eq!(outcome.findings.len(), 1, "icb finds it within the bound: {text}");
         let finds = |bound| finds_with_a_set_of_states(&machine, bound, take);

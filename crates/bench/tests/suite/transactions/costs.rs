@@ -91,8 +91,7 @@ fn a_state_reached_inside_a_transaction_is_not_explored_again_as_its_end() {
     assert_eq!((compared.failing, compared.full, compared.reduced), (1, 39, 39), "{compared:?}");
     // Every state is reached, but not every thread is run in each.
     let machine = preempt_lang::load(&Source::new("met.pre", MET_BEFORE), &[]).expect("a model");
-    let full =
-        Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
+    let full = Plan::new().ignore_deadlocks().keep_going().build().expect("the plan is valid");
     let (full, machine) = full.run(machine, &Silent);
     let reduced = cpc::run(machine, Config::default());
     assert_eq!((full.coverage.transitions, reduced.transitions), (96, 60), "measured");

@@ -99,7 +99,7 @@ const ABBA: &str = "
 #[test]
 fn deadlocks_are_lost_and_refused() {
     let machine = preempt_lang::load(&Source::new("abba.pre", ABBA), &[]).expect("a model");
-    let full = Plan::new().keep_going().build().expect("a plan that makes sense");
+    let full = Plan::new().keep_going().build().expect("the plan is valid");
     let (outcome, machine) = full.run(machine, &Silent);
     let kinds: Vec<_> = outcome.findings.iter().map(|finding| finding.failure.kind).collect();
     assert_eq!((outcome.coverage.states, kinds), (19, vec![FailureKind::Deadlock]));

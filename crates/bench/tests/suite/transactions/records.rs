@@ -13,8 +13,7 @@ fn model(text: &str) -> Machine {
 
 /// The steps of a program by full search and by transactions.
 fn steps(text: &str) -> (u64, u64) {
-    let full =
-        Plan::new().ignore_deadlocks().keep_going().build().expect("a plan that makes sense");
+    let full = Plan::new().ignore_deadlocks().keep_going().build().expect("the plan is valid");
     let (full, _) = full.run(model(text), &Silent);
     (full.coverage.transitions, cpc::run(model(text), Config::default()).transitions)
 }

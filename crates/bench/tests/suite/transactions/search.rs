@@ -27,7 +27,7 @@ fn plan(reduction: Reduction) -> Plan {
 }
 
 fn run(plan: Plan, machine: Machine) -> Outcome {
-    plan.build().expect("a plan that makes sense").run(machine, &Silent).0
+    plan.build().expect("the plan is valid").run(machine, &Silent).0
 }
 
 /// The steps of a program by full search and by transactions.
@@ -138,7 +138,7 @@ fn an_atomic_block_moves_like_its_statements_together() {
 #[test]
 fn the_first_finding_replays_and_ends_the_search() {
     for reduction in [Reduction::Transactions, Reduction::TransactionsCycle] {
-        let search = plan(reduction).build().expect("a plan that makes sense");
+        let search = plan(reduction).build().expect("the plan is valid");
         let (outcome, machine) = search.run(file("bluetooth/model.pre", &[]), &Silent);
         assert_eq!(
             (outcome.verdict, outcome.at_finding, outcome.findings.len()),
@@ -201,7 +201,7 @@ fn limits_are_observed() {
     assert!(few.coverage.states < 10_000, "{:?}", few.coverage);
     let small = limited(Limits { memory: Some(100_000), ..Limits::default() });
     assert_eq!((small.stopped, small.verdict), (Some(Limit::Memory), Verdict::Incomplete));
-    let search = plan(Reduction::Transactions).build().expect("a plan that makes sense");
+    let search = plan(Reduction::Transactions).build().expect("the plan is valid");
     let (outcome, _) = search.run(machine(), &Impatient);
     assert_eq!(outcome.stopped, Some(Limit::Interrupt));
     assert!(
