@@ -14,9 +14,10 @@ use preempt_native::{Executable, Native};
 use crate::compile::{executable, folder, programs};
 
 /// Programs that are refused, with words of the refusal.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 9] = [
     ("requeues", "FUTEX_REQUEUE"),
     ("cancels", "`pthread_cancel`"),
+    ("executes", "`execl`"),
     ("forks", "`fork`"),
     ("raw_blocked", "while it blocks the signal SIGSYS"),
     ("raw_clone", "the system call clone"),
