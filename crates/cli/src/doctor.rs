@@ -157,6 +157,7 @@ fn control() -> Vec<Row> {
     match tried {
         Ok(native) => vec![
             works("control", "a program was run by the fork server"),
+            atomics(),
             match native.traps_system_calls() {
                 true => works("traps", "futex system calls made without libc are controlled"),
                 false => limited(
@@ -177,9 +178,29 @@ fn control() -> Vec<Row> {
     }
 }
 
+/// Runs this program itself with its locked instructions replaced.
+fn atomics() -> Row {
+    let patched = std::env::current_exe().map_err(|error| error.to_string()).and_then(|own| {
+        let mut executable = Executable::find(&own, vec!["--version".into()])?;
+        executable.patch_atomics()?;
+        explore(executable).map(|(_, native)| native.patched())
+    });
+    let advice = "`preempt run --atomics` sees no atomic instructions of unmodified programs:\n\
+                  build them with the flags that `preempt flags` prints";
+    match patched {
+        Ok(0) => limited("atomics", "code cannot be made writable (mprotect)", advice),
+        Ok(count) => works(
+            "atomics",
+            format!("{count} locked instructions of a program were patched (run --atomics)"),
+        ),
+        Err(why) => limited("atomics", why, advice),
+    }
+}
+
 /// Explores a program with one preemption. Returns whether it has an error.
 fn explore(executable: Executable) -> Result<(bool, Native), String> {
-    let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
+    let cache = if executable.differs_within_graphs() { Cache::None } else { Cache::Hb };
+    let plan = Plan { order: Order::Icb { cache }, bound: Some(1), ..Plan::new() };
     let search = plan.build_for_program().map_err(|refusal| refusal.to_string())?;
     let (outcome, native) = search.run_program(Native::new(executable), &());
     match native.refusal() {

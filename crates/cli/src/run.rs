@@ -10,6 +10,7 @@ use preempt_explore::{Cache, Limits, Order, Outcome, Search, Subject};
 use preempt_native::narrate::{Narrated, narrate};
 use preempt_native::{Allocator, Executable, Harness, Native, source};
 use preempt_report::html::Page;
+use preempt_report::json::Value;
 use preempt_report::number::grouped;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::text_report::row;
@@ -61,6 +62,9 @@ pub struct ProgramArgs {
     /// Output limit of one execution, and size limit of each file that it writes [default: 64M]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Program")]
     pub max_output: Option<usize>,
+    /// Make the locked instructions of an unmodified program scheduling points, by patching them
+    #[arg(long, help_heading = "Program")]
+    pub atomics: bool,
     /// Do not report data races, where plain accesses are visible
     #[arg(long, help_heading = "Program")]
     pub ignore_races: bool,
@@ -104,6 +108,9 @@ impl ProgramArgs {
             let why = format!("--stdin: there is no file {}", stdin.display());
             return Err(Refused::because(why));
         }
+        if self.atomics {
+            found.patch_atomics().map_err(Refused::because)?;
+        }
         found.expected_exit = self.expect_exit.unwrap_or(0).into();
         found.stdin.clone_from(&self.stdin);
         found.max_steps = self.max_steps.unwrap_or(found.max_steps);
@@ -129,6 +136,7 @@ impl ProgramArgs {
             self.stdin.as_ref().map(|path| format!(" --stdin {}", quoted(path))),
             self.same_output.then(|| " --same-output".to_owned()),
             self.temp_dir.then(|| " --temp-dir".to_owned()),
+            self.atomics.then(|| " --atomics".to_owned()),
             self.ignore_races.then(|| " --ignore-races".to_owned()),
             self.max_steps.map(|steps| format!(" --max-steps {steps}")),
             self.max_turn.map(|time| format!(" --max-turn {}", time.as_secs_f64())),
@@ -189,12 +197,12 @@ impl SearchArgs {
         Ok(search)
     }
 
-    /// The same for this executable, within these limits. If outputs are compared, executions that
-    /// differ only in the order of independent steps are all run.
+    /// The same for this executable, within these limits. If executions that differ only in the
+    /// order of independent steps may not be left out, all are run.
     pub fn search_of(&self, executable: &Executable, limits: Limits) -> Result<Search, Refused> {
         let mut plan = self.plan(CHEAP)?.limits(limits);
         if let Order::Icb { cache } = &mut plan.order
-            && executable.same_output
+            && executable.differs_within_graphs()
             && self.cache.is_none()
         {
             *cache = Cache::None;
@@ -278,6 +286,16 @@ impl Explored {
         self.report(replay).to_text(&layout()) + &notes(&self.native, &self.narrated)
     }
 
+    /// The report as JSON, with what was visible.
+    pub fn to_json(&self, replay: &ReplayCommand) -> Value {
+        let mut report = self.report(replay).to_json();
+        if let Value::Object(fields) = &mut report {
+            fields.push(("level", self.native.level().name().into()));
+            fields.push(("visible", self.native.visibility().into()));
+        }
+        report
+    }
+
     /// Writes the files that the options ask for.
     pub fn save(
         &self,
@@ -323,7 +341,7 @@ pub fn report(
     replay: &ReplayCommand,
 ) -> Result<Exit, Refused> {
     let text = match args.json {
-        true => format!("{}\n", explored.report(replay).to_json()),
+        true => format!("{}\n", explored.to_json(replay)),
         false => explored.to_text(replay),
     };
     // If that fails, the files that were asked for are written anyway.

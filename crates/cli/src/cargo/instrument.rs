@@ -46,7 +46,7 @@ impl Instrumentation {
         check_host()?;
         let folder = target.join(match level {
             Level::Memory => "preempt-races",
-            Level::Atomics | Level::Calls => "preempt",
+            Level::Atomics | Level::Calls | Level::Locked => "preempt",
         });
         let library = preempt_native::install_runtime(&folder.join("lib")).map_err(|error| {
             Refused::because(format!("cannot write to {}: {error}", folder.display()))

@@ -55,7 +55,7 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
                             saved = explored.save(&args.search, &test.name, &replay);
                             summary.keep_report(&test.name, explored.to_text(&replay));
                         }
-                        reports.push(explored.report(&replay).to_json());
+                        reports.push(explored.to_json(&replay));
                         Row::of(&explored, has_no_threads(&explored.native))
                     }
                     Err(Refused(why)) => Row::Refused(why),

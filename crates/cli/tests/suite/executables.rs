@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 /// not be replaced.
 pub fn compiled(name: &str) -> PathBuf {
     static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{name}"));
+    let out =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("run-{}", name.replace('/', "-")));
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if compiled.contains(&out) {
         return out;
@@ -179,6 +180,41 @@ fn without_versions(line: &str) -> String {
 
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+fn atomic_instructions_of_an_unmodified_program_are_patched_on_request() {
+    let program = compiled("locked/counter_lost");
+    let program = program.to_str().expect("the path is text");
+    let (code, report, why) = preempt(&["run", "--quiet", "--", program]);
+    assert_eq!(code, Some(0), "{report}{why}");
+    let (code, report, why) = preempt(&["run", "--quiet", "--atomics", "--", program]);
+    assert_eq!(code, Some(1), "{report}{why}");
+    assert!(report.contains("locked instructions of the executable (1 patched)"), "{report}");
+    assert!(report.contains("count: 1 → 1"), "{report}");
+    let replay = report.lines().find_map(|line| line.trim().strip_prefix("replay"));
+    let replay = replay.expect("the report has a command").trim();
+    let words: Vec<&str> = replay.split(' ').skip(1).collect();
+    assert_eq!(words[..2], ["replay", "--atomics"], "{replay}");
+    let (code, replayed, why) = preempt(&words);
+    assert_eq!(code, Some(1), "{replayed}{why}");
+    assert!(replayed.contains("count: 1 → 1"), "{replayed}");
+    let (_, json, _) = preempt(&["run", "--json", "--atomics", "--", program]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(json["level"], "locked");
+    let visible = json["visible"].as_str().expect("it is a text");
+    assert!(visible.contains("(1 patched)"), "{visible}");
+    let mut debugged = words.clone();
+    debugged.insert(1, "--gdb");
+    for (args, why) in [
+        (&["run", "--atomics", "--reduce", "cb-por", "--", program][..], "leave out --reduce"),
+        (&debugged, "--gdb cannot be combined with --atomics"),
+    ] {
+        let (code, _, error) = preempt(args);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 fn the_doctor_tries_everything_that_executables_need() {
     let (code, report, why) = preempt(&["doctor"]);
     assert_eq!(code, Some(0), "{report}{why}");
@@ -190,6 +226,10 @@ fn the_doctor_tries_everything_that_executables_need() {
     assert_eq!(row("system"), "ok system linux N on x86_64");
     assert_eq!(row("libc"), "ok libc glibc N");
     assert_eq!(row("control"), "ok control a program was run by the fork server");
+    assert_eq!(
+        row("atomics"),
+        "ok atomics N locked instructions of a program were patched (run --atomics)"
+    );
     assert_eq!(row("traps"), "ok traps futex system calls made without libc are controlled");
     assert!(row("cargo").starts_with("ok cargo cargo N"), "{report}");
     // The tests of this file need both, and so does the instrumentation of the programs that they

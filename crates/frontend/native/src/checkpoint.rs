@@ -23,7 +23,7 @@ impl Executable {
     pub fn identity(&self) -> io::Result<u64> {
         let input = self.stdin.as_ref().map(fs::read).transpose()?;
         let limits = (self.max_steps, self.max_delay, self.max_memory, self.max_output);
-        let run = (self.harness, self.allocator, self.races, &self.environment);
+        let run = (self.harness, self.allocator, self.races, self.level, &self.environment);
         let options = (self.expected_exit, self.same_output, run, limits);
         let options = format!("{options:?}");
         let mut parts =

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::elf;
 use crate::entries::Functions;
 use crate::level::Level;
+use crate::locked::LockedInstructions;
 
 /// The harness that runs the code under test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Executable {
     pub harness: Harness,
     pub(crate) level: Level,
     pub(crate) functions: Functions,
+    /// The instructions that are replaced at [`Level::Locked`].
+    pub(crate) locked: LockedInstructions,
     /// The allocator of the program.
     pub allocator: Allocator,
     /// Whether to detect data races, if plain accesses are visible.
@@ -96,6 +99,7 @@ impl Executable {
             harness: Harness::Program,
             level,
             functions,
+            locked: LockedInstructions::default(),
             allocator: Allocator::Runtime,
             races: true,
             expected_exit: 0,
@@ -109,6 +113,24 @@ impl Executable {
             max_memory: None,
             max_output: 64 << 20,
         })
+    }
+
+    /// Makes the locked instructions of the executable scheduling points, by replacing them in the
+    /// process that is run. `Err` says why that is not possible.
+    pub fn patch_atomics(&mut self) -> Result<(), String> {
+        let name = self.path.display();
+        if self.level != Level::Calls {
+            return Err(format!(
+                "{name} was built with instrumentation, so all its atomic operations are scheduling \
+                 points already: leave out --atomics"
+            ));
+        }
+        let unreadable = |why: String| format!("cannot read {name}: {why}");
+        let bytes = std::fs::read(&self.path).map_err(|error| unreadable(error.to_string()))?;
+        let file = object::File::parse(&*bytes).map_err(|error| unreadable(error.to_string()))?;
+        self.locked = LockedInstructions::of(&file);
+        self.level = Level::Locked;
+        Ok(())
     }
 
     /// Whether data races are detected. Requires that plain accesses are visible, and that memory

@@ -46,9 +46,9 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The flags for compiling and linking a program so that it has the given level. The runtime must
-/// be [installed](install_runtime) in `folder`. [`Level::Calls`] needs no flags.
+/// be [installed](install_runtime) in `folder`. [`Level::Calls`] and [`Level::Locked`] need no flags.
 pub fn flags(compiler: Compiler, level: Level, folder: &Path) -> Vec<String> {
-    if level == Level::Calls {
+    if matches!(level, Level::Calls | Level::Locked) {
         return Vec::new();
     }
     let (library, folder) = (folder.join(LIBRARY), folder.display());

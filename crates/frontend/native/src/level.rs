@@ -4,11 +4,12 @@
 //! Accesses to atomic variables and plain memory make no calls, so they cannot be observed. A
 //! program that was built with the instrumentation of ThreadSanitizer calls a function for each
 //! atomic operation and, depending on the flags, for each plain access. The functions that an
-//! executable imports show how it was built.
+//! executable imports show how it was built. On request, the atomic instructions of an unmodified
+//! program that can be recognised are replaced ([`crate::locked`]).
 
 use std::path::Path;
 
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use crate::entries::Functions;
 
@@ -17,6 +18,8 @@ use crate::entries::Functions;
 pub enum Level {
     /// Function calls: the program was built without instrumentation.
     Calls,
+    /// Also locked instructions, which are replaced: [`crate::Executable::patch_atomics`].
+    Locked,
     /// Also atomic operations.
     Atomics,
     /// Also plain accesses to memory.
@@ -38,6 +41,26 @@ const INSTRUMENTATION: &str = "__tsan_";
 /// The prefixes of functions for plain accesses.
 const PLAIN: [&str; 4] = ["__tsan_read", "__tsan_write", "__tsan_unaligned_", "__tsan_volatile_"];
 
+/// The beginning of the name of ThreadSanitizer's own library.
+const SANITIZER: &str = "libtsan.so";
+
+/// The names of the libraries that a file needs (`DT_NEEDED`).
+fn needed(file: &object::File<'_>) -> Vec<String> {
+    const NEEDED: u64 = 1;
+    let data = |name| file.section_by_name(name).and_then(|section| section.data().ok());
+    let (Some(entries), Some(names)) = (data(".dynamic"), data(".dynstr")) else {
+        return Vec::new();
+    };
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &byte| n << 8 | u64::from(byte));
+    let entries = entries.chunks_exact(16).map(|entry| (number(&entry[..8]), number(&entry[8..])));
+    entries
+        .filter(|&(tag, _)| tag == NEEDED)
+        .filter_map(|(_, at)| names.get(usize::try_from(at).ok()?..))
+        .filter_map(|name| name.split(|&byte| byte == 0).next())
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}
+
 impl Level {
     /// The level of an executable and its precompiled functions. `Err` says why it cannot be
     /// explored.
@@ -49,7 +72,8 @@ impl Level {
             symbol.is_definition()
                 && symbol.name().is_ok_and(|name| name.starts_with(INSTRUMENTATION))
         };
-        if file.symbols().chain(file.dynamic_symbols()).any(has_own) {
+        let loads_own = needed(&file).iter().any(|library| library.starts_with(SANITIZER));
+        if loads_own || file.symbols().chain(file.dynamic_symbols()).any(has_own) {
             return Err(format!(
                 "{} contains ThreadSanitizer itself: link it with the flags that `preempt flags` \
                  prints instead",
@@ -62,7 +86,7 @@ impl Level {
             .max()
             .unwrap_or(Level::Calls);
         let functions = match level {
-            Level::Calls => Functions::default(),
+            Level::Calls | Level::Locked => Functions::default(),
             Level::Atomics | Level::Memory => Functions::of(&file),
         };
         Ok((level, functions))
@@ -86,6 +110,10 @@ impl Level {
                 "that threads synchronise by calls and not by atomic variables, and that there are \
                  no data races"
             }
+            (Level::Locked, _) => {
+                "that threads synchronise by calls and by the patched instructions and not by \
+                 ordinary loads and stores, and that there are no data races"
+            }
             (Level::Atomics | Level::Memory, Races::Assumed) => {
                 "that code which was not built with this instrumentation is not disturbed between \
                  two scheduling points, and that there are no data races"
@@ -97,9 +125,25 @@ impl Level {
         }
     }
 
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Calls => "calls",
+            Level::Locked => "locked",
+            Level::Atomics => "atomics",
+            Level::Memory => "memory",
+        }
+    }
+
     /// Which operations were visible to a search and which were not: one sentence.
     pub fn visibility(self) -> &'static str {
         match self {
+            Level::Locked => {
+                "locked instructions of the executable, calls of pthread, C11 threads, semaphores, \
+                 futexes, sleep and yield, descriptors that can block, and the start and end of \
+                 threads; ordinary loads and stores, also those of atomic variables, and atomic \
+                 instructions of libraries are not scheduling points"
+            }
             Level::Calls => {
                 "calls of pthread, C11 threads, semaphores, futexes, sleep and yield, descriptors \
                  that can block, and the start and end of threads; atomic variables and plain \

@@ -20,7 +20,8 @@
 //!
 //! An unmodified program has scheduling points at calls: pthread, C11 threads, semaphores, futexes,
 //! sleep and yield, and at the start and the end of threads. If it was built with the
-//! instrumentation of ThreadSanitizer, atomic operations are scheduling points too ([`Level`]).
+//! instrumentation of ThreadSanitizer, atomic operations are scheduling points too ([`Level`]); on
+//! request, locked instructions of an unmodified program are.
 //! Between two points a thread runs without interruption. For a program without data races whose
 //! synchronisation is visible, this covers all behaviour: code between two points accesses nothing
 //! that other threads access at the same time.
@@ -31,7 +32,9 @@ mod elf;
 mod entries;
 mod executable;
 mod flags;
+mod instruction;
 mod level;
+mod locked;
 mod names;
 pub mod narrate;
 mod program;

@@ -13,6 +13,7 @@ use preempt_system::{
 
 use crate::describe;
 use crate::executable::Harness;
+use crate::level::Level;
 use crate::names::{NOTHING, Names, PROCESS};
 use crate::program::{Native, Need};
 use crate::server::{self, Request, Stacks};
@@ -41,6 +42,13 @@ pub fn debug(
     step: u32,
     commands: &[String],
 ) -> Result<(), String> {
+    if program.level() == Level::Locked {
+        return Err(
+            "--gdb cannot be combined with --atomics: gdb and the patched instructions both need \
+             the signal SIGTRAP"
+                .to_owned(),
+        );
+    }
     let prefix: Vec<BlockChoice> =
         narrated.path.iter().map(|&choice| block_choice(choice)).collect();
     let slots = program.names().slots.clone();

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use preempt_explore::{Cache, Order, Plan, Reduction};
 use preempt_native_block::Slot;
+use preempt_report::number::counted;
 use preempt_system::{MAX_THREADS, Program, Restart};
 
 use crate::describe::duration;
@@ -61,6 +62,13 @@ pub fn suits(plan: &Plan) -> Result<(), String> {
 }
 
 impl Executable {
+    /// Whether executions with the same happens-before graph may differ, so that none of them may
+    /// be left out: if their outputs are compared, or if ordinary loads and stores of atomic
+    /// variables are expected but not visible.
+    pub fn differs_within_graphs(&self) -> bool {
+        self.same_output || self.level == Level::Locked
+    }
+
     /// Checks that this executable can be explored by `plan`. `Err` says why not.
     pub fn suits(&self, plan: &Plan) -> Result<(), String> {
         // Threads print without synchronisation, so happens-before does not order their output.
@@ -70,6 +78,22 @@ impl Executable {
                 "--same-output cannot be combined with a reduction or a cache: executions that \
                  differ only in the order of independent steps may print in another order; leave \
                  out --reduce, --cache and --order dfs-hb, or --same-output"
+                    .to_owned(),
+            );
+        }
+        if self.level == Level::Locked && plan.reduction != Reduction::None {
+            return Err(
+                "a reduction could miss errors with --atomics: the ordinary loads and stores of \
+                 atomic variables are not visible; leave out --reduce, or build the program with \
+                 the flags that `preempt flags` prints"
+                    .to_owned(),
+            );
+        }
+        if self.level == Level::Locked && compares_graphs {
+            return Err(
+                "--atomics cannot be combined with --cache hb or --order dfs-hb: executions with \
+                 the same happens-before graph may differ, because ordinary loads and stores are \
+                 not part of it; leave out --cache and --order"
                     .to_owned(),
             );
         }
@@ -117,6 +141,8 @@ pub struct Native {
     pub(crate) children: AtomicU64,
     /// Which of the executable's functions begin with scheduling points, a bit for each.
     entered: AtomicU32,
+    /// The number of locked instructions that were replaced.
+    patched: AtomicU32,
     /// Whether data races are detected.
     races: AtomicBool,
     /// How often the race detector ordered threads because precompiled code may have synchronised
@@ -154,6 +180,7 @@ impl Native {
             relies_on_max_delay: AtomicBool::new(false),
             children: AtomicU64::new(0),
             entered: AtomicU32::new(0),
+            patched: AtomicU32::new(0),
             races: AtomicBool::new(false),
             oversynchronised: AtomicU64::new(0),
             traps: AtomicBool::new(true),
@@ -184,6 +211,13 @@ impl Native {
             ));
         }
         all.extend(self.entry_assumption());
+        let unpatched = self.unpatched().filter(|_| self.level() == Level::Locked);
+        all.extend(unpatched.map(|code| {
+            format!(
+                "that threads do not synchronise by code of the executable that could not be \
+                 patched ({code})"
+            )
+        }));
         if !self.traps.load(Relaxed) {
             all.push(
                 "that no code makes a futex system call except through libc (this kernel does not \
@@ -246,13 +280,40 @@ impl Native {
 
     /// Which operations were visible to a search and which were not: one sentence.
     pub fn visibility(&self) -> String {
-        let visible = self.level().visibility();
+        let mut visible = self.level().visibility().to_owned();
+        if self.level() == Level::Locked {
+            let others = match self.unpatched() {
+                Some(code) => format!("; left alone: {code}"),
+                None => String::new(),
+            };
+            let counts = format!("of the executable ({} patched{others})", self.patched());
+            visible = visible.replacen("of the executable", &counts, 1);
+        }
         match self.trapped.load(Relaxed) {
-            0 => visible.to_owned(),
+            0 => visible,
             _ => format!(
                 "futex system calls made without the C library, which are trapped; {visible}"
             ),
         }
+    }
+
+    /// The number of locked instructions of the executable that are scheduling points: 0 unless
+    /// they were [requested](Executable::patch_atomics).
+    pub fn patched(&self) -> u32 {
+        self.patched.load(Relaxed)
+    }
+
+    /// Code of the executable that was left alone although it was to be patched, in words.
+    fn unpatched(&self) -> Option<String> {
+        let locked = &self.executable.locked;
+        let failed = locked.found.len().saturating_sub(self.patched() as usize);
+        let parts = [(locked.left + failed, "instruction"), (locked.undecoded, "function")];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|&(count, what)| counted(count as u64, what))
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(" and "))
     }
 
     /// Whether system calls that the program makes without libc are controlled, by trapping them.
@@ -375,6 +436,7 @@ impl Native {
         }
         let server = Server::start(&self.executable).map_err(|error| self.refuse_run(error))?;
         self.entered.store(server.entered(), Relaxed);
+        self.patched.store(server.patched(), Relaxed);
         self.races.store(server.detects_races(), Relaxed);
         self.traps.store(server.traps(), Relaxed);
         self.symbols.get_or_init(|| Symbols::of(server.process_id(), &self.executable.path));

@@ -84,12 +84,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether the kernel killed the process because it could not deliver `SIGSYS` for a trapped
-    /// system call. If the program sends this signal to itself, the runtime records a fault.
-    pub(crate) fn dies_of_trap(&self) -> bool {
-        libc::WIFSIGNALED(self.status)
-            && libc::WTERMSIG(self.status) == libc::SIGSYS
-            && self.fault == 0
+    /// Whether the kernel killed the process because it could not deliver a signal by which the
+    /// runtime controls it: `SIGSYS` for a trapped system call, or `SIGTRAP` for a replaced
+    /// instruction. If the program sends this signal to itself, the runtime records a fault.
+    pub(crate) fn dies_of_trap(&self, signal: i32) -> bool {
+        libc::WIFSIGNALED(self.status) && libc::WTERMSIG(self.status) == signal && self.fault == 0
     }
 }
 
@@ -144,6 +143,10 @@ impl Shared {
             unsafe { (*self.block).entries[nth] = function.entry };
         }
         self.get().entries_len.store(functions.len() as u32, Relaxed);
+        let locked = &executable.locked.found;
+        // SAFETY: the process does not exist yet.
+        unsafe { (&mut (*self.block).locked)[..locked.len()].copy_from_slice(locked) };
+        self.get().locked_len.store(locked.len() as u32, Relaxed);
         self.get().races.store(u32::from(executable.detects_races()), Relaxed);
     }
 
@@ -360,6 +363,11 @@ impl Server {
     /// Which of the executable's functions begin with scheduling points, a bit for each.
     pub(crate) fn entered(&self) -> u32 {
         self.shared.get().entered.load(Relaxed)
+    }
+
+    /// The number of locked instructions that were replaced.
+    pub(crate) fn patched(&self) -> u32 {
+        self.shared.get().patched.load(Relaxed)
     }
 
     /// Whether data races are detected.

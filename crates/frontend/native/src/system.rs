@@ -395,7 +395,7 @@ impl<'p> Execution<'p> {
         // If atomics are visible, so is the condition for which a loop with a yield waits, unless
         // the loop does nothing but yield.
         let yields = match self.program.executable.level {
-            Level::Calls => op.yields(),
+            Level::Calls | Level::Locked => op.yields(),
             _ => self.histories[thread.index()].yields_again(count + 1),
         };
         let main_ends = op.kind == OpKind::Finish && thread.index() == 0;
@@ -458,7 +458,15 @@ fn run(
             program.refuse_run(error)
         })?;
         program.count_run(&run);
-        if run.dies_of_trap() {
+        if program.level() == Level::Locked && run.dies_of_trap(libc::SIGTRAP) {
+            return Err(program.refuse(
+                "the program executes an atomic instruction while it blocks the signal SIGTRAP, or \
+                 has replaced its handler, so that the instruction cannot be controlled: leave out \
+                 --atomics"
+                    .to_owned(),
+            ));
+        }
+        if run.dies_of_trap(libc::SIGSYS) {
             return Err(program.refuse(
                 "the program makes a system call without the C library while it blocks the signal \
                  SIGSYS, or has replaced its handler, so that the call cannot be controlled"

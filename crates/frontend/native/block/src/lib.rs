@@ -14,11 +14,13 @@
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 mod deadline;
+mod locked;
 
 pub use deadline::{NEVER, may_expire};
+pub use locked::{IMMEDIATE, INSTRUCTION_POINTER, Locked, LockedKind, MAX_LOCKED, NO_REGISTER};
 
 /// The version of the layout. The runtime writes it to [`Block::ready`].
-pub const VERSION: u32 = 0x5052_0006;
+pub const VERSION: u32 = 0x5052_0007;
 
 /// The maximal number of thread slots, the main thread included.
 pub const MAX_THREADS: usize = 64;
@@ -119,6 +121,13 @@ pub struct Block {
     pub entered: AtomicU32,
     /// The functions that should get a scheduling point at their entry.
     pub entries: [Entry; MAX_ENTRIES],
+    /// The number of instructions in `locked`.
+    pub locked_len: AtomicU32,
+    /// The number of instructions that the runtime has replaced by breakpoints. It writes this
+    /// before `ready`.
+    pub patched: AtomicU32,
+    /// The atomic instructions to replace by breakpoints, by address.
+    pub locked: [Locked; MAX_LOCKED],
     /// The identities of all threads so far except the main thread: that of slot 1 first.
     pub slots: [Slot; MAX_THREADS],
     /// A text whose meaning depends on the outcome.

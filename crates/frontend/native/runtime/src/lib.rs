@@ -11,6 +11,7 @@
 //! objects     the states of all synchronisation objects, by address
 //! descriptors descriptors that can block a thread, and when they are ready
 //! entries     scheduling points at the entries of precompiled functions
+//! locked      atomic instructions of programs without instrumentation
 //! trap        system calls that the program makes without libc
 //! threads     creation of threads, the baton, ends of threads
 //! race        data races on plain memory
@@ -77,6 +78,7 @@ mod descriptors;
 mod entries;
 mod heap;
 mod hooks;
+mod locked;
 mod objects;
 mod op;
 mod race;

@@ -175,12 +175,15 @@ extern "C" fn share_code(loaded: *mut Loaded, _: usize, _: *mut c_void) -> c_int
     0
 }
 
-/// Patches the entries of the executable, which is the first in the list of loaded objects.
+/// Patches the code of the executable, which is the first in the list of loaded objects.
 extern "C" fn patch(executable: *mut Loaded, _: usize, _: *mut c_void) -> c_int {
     // SAFETY: the dynamic linker passes valid descriptions.
     let base = unsafe { (*executable).base };
     // SAFETY: the controller has read the addresses in the executable; this is the only thread.
-    unsafe { crate::entries::patch(base) };
+    unsafe {
+        crate::entries::patch(base);
+        crate::locked::patch(base);
+    }
     1
 }
 
@@ -358,5 +361,5 @@ extern "C" fn fatal(_: c_int, _: *mut c_void, context: *mut c_void) {
     const RIP: usize = 168;
     // SAFETY: the kernel passes a valid context.
     let pc = unsafe { *context.cast::<u8>().add(RIP).cast::<u64>() };
-    block().fault.store(pc, SeqCst);
+    block().fault.store(crate::locked::fault_place(pc), SeqCst);
 }

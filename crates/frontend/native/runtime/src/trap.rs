@@ -236,10 +236,10 @@ pub fn install() -> bool {
 
 /// The beginning of `siginfo_t` of a trapped system call.
 #[repr(C)]
-struct Info {
+pub struct Info {
     signal: c_int,
     error: c_int,
-    code: c_int,
+    pub code: c_int,
     place: u64,
     number: c_int,
     architecture: u32,
@@ -247,11 +247,11 @@ struct Info {
 
 /// The registers in `ucontext_t`, as the kernel saves them.
 #[repr(C)]
-struct Context {
+pub struct Context {
     flags: u64,
     link: u64,
     stack: [u64; 3],
-    registers: [u64; 23],
+    pub registers: [u64; 23],
 }
 
 const R8: usize = 0;
@@ -260,9 +260,9 @@ const R10: usize = 2;
 const RDI: usize = 8;
 const RSI: usize = 9;
 const RDX: usize = 12;
-const RAX: usize = 13;
+pub const RAX: usize = 13;
 const RSP: usize = 15;
-const RIP: usize = 16;
+pub const RIP: usize = 16;
 
 /// The handler of `SIGSYS`: performs the system call for the interrupted instruction.
 extern "C" fn trapped(signal: c_int, info: *const Info, context: *mut Context) {
@@ -291,7 +291,7 @@ extern "C" fn trapped(signal: c_int, info: *const Info, context: *mut Context) {
 }
 
 /// Kills the process by a signal that the program has sent to itself.
-fn die(signal: c_int, pc: u64) {
+pub fn die(signal: c_int, pc: u64) {
     // Shows the controller that the process did not die of a trap (`Run::dies_of_trap`).
     block().fault.store(pc, Relaxed);
     const DEFAULT: usize = 0;

@@ -6,6 +6,7 @@ mod compile;
 mod corpus;
 mod frontends;
 mod jobs;
+mod locked;
 mod options;
 mod precompiled;
 mod races;

@@ -34,6 +34,7 @@ fn files_that_are_not_dynamic_executables_are_refused_with_advice() {
         (script, "is a script"),
         (setuid, "setuid"),
         (compiled_with("abba", &["-static"]), "is linked statically"),
+        (compiled_with("abba", &["-fsanitize=thread"]), "contains ThreadSanitizer itself"),
     ] {
         let why = refusal(&path);
         assert!(why.contains(words), "{}: {why}", path.display());

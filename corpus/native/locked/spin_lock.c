@@ -1,0 +1,23 @@
+// A spin lock by atomic exchange, which yields while it waits.
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+
+static char held;
+static int inside;
+
+static void *enter(void *arg) {
+    while (__atomic_exchange_n(&held, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
+    assert(__atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED) == 1);
+    __atomic_sub_fetch(&inside, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&held, 0, __ATOMIC_SEQ_CST);
+    return arg;
+}
+
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, enter, 0);
+    enter(0);
+    pthread_join(t, 0);
+}
