@@ -5,8 +5,8 @@ use std::fmt;
 /// The values of an argument.
 #[derive(Clone, Debug)]
 pub enum Domain<A> {
-    /// A value that no other call of the scenario has, made from a number that is different for
-    /// every call: 1, 2, 3 and so on.
+    /// A value that no other call of the scenario has. The function gets a number that is different
+    /// for every call: 1, 2, 3 and so on.
     Fresh(fn(u32) -> A),
     /// Each of these values. An operation counts once for each of them.
     Values(Vec<A>),
@@ -15,9 +15,9 @@ pub enum Domain<A> {
 /// An argument of an operation.
 ///
 /// Integers and strings are [fresh](Domain::Fresh): values that are put into a structure should be
-/// different, so that a result says which call it comes from. A fresh value also makes fewer
-/// scenarios. [`Key`] is for arguments that have to coincide to mean anything, such as the keys of
-/// a map. A type of your own implements this trait:
+/// different, so that a result shows which call it comes from. Fresh values also keep the number of
+/// scenarios small. [`Key`] is for arguments that matter only if they coincide, such as the keys of
+/// a map. Implement this trait for your own types:
 ///
 /// ```
 /// use preempt::linearize::{Arg, Domain};
@@ -35,7 +35,7 @@ pub enum Domain<A> {
 /// }
 /// ```
 pub trait Arg: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Its values.
+    /// The values that the argument takes.
     fn domain() -> Domain<Self>;
 }
 

@@ -57,8 +57,8 @@ pub(super) fn execute<H: 'static>(scene: &Arc<Scene<H>>) {
         .enumerate()
         .map(|(thread, handle)| {
             let returns = Returns { first, threads: threads as u8, caller: thread as u8 };
-            // A thread that never ends keeps what it owns: not the recorder, and of the scenario
-            // only the code of its operations.
+            // A thread that never ends is not dropped, and neither is what it owns. So it must not
+            // own the recorder, and of the scenario only the code of its operations.
             let program = Program {
                 returns,
                 calls: scene.programs[thread]
@@ -95,7 +95,7 @@ pub(super) fn execute<H: 'static>(scene: &Arc<Scene<H>>) {
     drop(handles);
 }
 
-/// The step that runs fails.
+/// Makes the current step fail.
 fn fail(failure: Option<Failure>) {
     if let Some(failure) = failure {
         with(|runtime| {

@@ -73,7 +73,7 @@ fn with_environment<H>(mut subject: Subject<H>) -> Result<Subject<H>, Refusal> {
 
 /// The scenarios, shape by shape.
 fn plans<H: 'static>(subject: &Subject<H>) -> Result<Vec<Plan>, Refusal> {
-    refuse_senseless(subject)?;
+    refuse_invalid(subject)?;
     if let Some(text) = &subject.scenario {
         let (scenario, prefix) = parse(subject, text)?;
         let shape = scenario.0.iter().map(Vec::len).collect();
@@ -93,9 +93,9 @@ fn plans<H: 'static>(subject: &Subject<H>) -> Result<Vec<Plan>, Refusal> {
     Ok(plans.filter(|plan: &Plan| !plan.scenarios.is_empty()).collect())
 }
 
-fn refuse_senseless<H>(subject: &Subject<H>) -> Result<(), Refusal> {
+fn refuse_invalid<H>(subject: &Subject<H>) -> Result<(), Refusal> {
     let why = if subject.instances.is_empty() {
-        "there is no operation to call: name one by `op`"
+        "there is no operation to call: add one with `op`"
     } else if !(2..=16).contains(&subject.threads) {
         "`threads` must be between 2 and 16"
     } else if !(2..=16).contains(&subject.calls) {
@@ -110,8 +110,8 @@ fn refuse_senseless<H>(subject: &Subject<H>) -> Result<(), Refusal> {
         subject.check.reduction,
         None | Some(Reduction::None | Reduction::Optimal | Reduction::Graphs)
     ) {
-        // The others argue about preemptions as they count without operations.
-        "use `Reduction::Optimal`, `Graphs` or none"
+        // The soundness arguments of the others rely on counting every switch as a preemption.
+        "this reduction is not supported: use `Reduction::Optimal`, `Graphs` or none"
     } else {
         return Ok(());
     };
@@ -162,7 +162,7 @@ fn parse<H: 'static>(subject: &Subject<H>, text: &str) -> Result<(Scenario, Vec<
         return Err(Refusal::Test(why.to_owned()));
     }
     if !subject.rules().allows(&scenario) {
-        let why = "the scenario breaks a role, or calls twice what is called once";
+        let why = "the scenario violates a role, or calls twice what may be called once";
         return Err(Refusal::Test(why.to_owned()));
     }
     Ok((Scenario(scenario), before))

@@ -24,7 +24,7 @@ pub(super) fn table<H: 'static>(scene: &Scene<H>, history: &History) -> String {
     lines.join("\n")
 }
 
-/// Why no serial execution explains a history: the longest one that fits, and how it goes on.
+/// Why no serial execution explains a history: the longest one that fits, and how it continues.
 pub(super) fn explanation<H: 'static>(scene: &Scene<H>, violation: &Violation) -> String {
     let Violation { history, kind } = violation;
     let ViolationKind::Unexplained(why) = kind else { return String::new() };

@@ -1,8 +1,8 @@
 //! Linearizability: checks a concurrent data structure without hand-written tests.
 //!
-//! Name a constructor and operations. Every small concurrent scenario is generated, smallest first,
-//! and explored; the results of each execution must be those of the same calls made one after the
-//! other, in an order in which calls that did not overlap keep theirs. Unless a
+//! Name a constructor and operations. Preempt generates every small concurrent scenario, smallest
+//! first, and explores it. The results of each execution must be those of the same calls made one
+//! after the other, in an order that preserves the order of calls that did not overlap. Unless a
 //! [model](Linearize::model) is given, the specification is the serial behaviour of the structure
 //! itself.
 //!
@@ -28,26 +28,26 @@
 //! linearize(Queue::default).op1("push", Queue::push).op("pop", Queue::pop).check();
 //! ```
 //!
-//! If `pop` asks whether there is an element and takes it in two critical sections, the check fails
+//! If `pop` checks for an element and removes it in two separate critical sections, the check fails
 //! at its seventh scenario, `push(1); pop() || pop()`, with the results as a table, the
 //! interleaving and a command that replays it.
 //!
 //! # What is covered
 //!
 //! By default all scenarios of up to 4 calls by up to 3 threads, each under all schedules with at
-//! most 2 preemptions; [`LinearizeOutcome::guarantee`] says it in one sentence, with the numbers.
+//! most 2 preemptions; [`LinearizeOutcome::guarantee`] states this in one sentence, with numbers.
 //! Switches between operations are not preemptions. Calls and returns are steps of the search, so
 //! every real-time order is explored.
 //!
 //! # What is compared
 //!
-//! Results are compared by [`PartialEq`] and shown by [`Debug`]. An operation that never returns is
-//! judged as well: it may wait if it also waits after some serial order of the calls that returned.
-//! Nothing has to be declared for that. Errors that show without a comparison, such as data races,
-//! panics, leaks and use after free, are found as in any check.
+//! Results are compared by [`PartialEq`] and shown by [`Debug`]. An operation may block forever if
+//! it also blocks after some serial order of the calls that returned; operations that block need no
+//! declaration. Errors that need no comparison, such as data races, panics, leaks and use after
+//! free, are found as in any check.
 //!
-//! A structure that is wrong serially passes, since it is its own specification: give a
-//! [model](Linearize::model) to find that too.
+//! A structure whose serial behaviour is wrong passes, because it is its own specification. A
+//! [model](Linearize::model) detects that too.
 
 mod arg;
 mod concurrent;
@@ -86,12 +86,12 @@ pub fn linearize<S: Send + Sync + 'static>(
     Linearize { subject: Subject::new(StdArc::new(make), false, short_name::<S>()) }
 }
 
-/// Checks a structure of which every thread has a handle of its own: the ends of a channel, guards,
+/// Checks a structure in which every thread has its own handle, such as the ends of a channel, or
 /// caches of a thread. `make` gets the number of threads and returns a handle for each.
 ///
-/// Handles are alike unless operations have [roles](LinearizeHandles::only): then the first role is
-/// that of the first handle, and so on. Handles are dropped after all threads have ended; a drop
-/// that matters is an operation.
+/// Handles are interchangeable unless operations have [roles](LinearizeHandles::only): then the
+/// first role belongs to the first handle, and so on. Handles are dropped after all threads have
+/// ended; if a drop matters, make it an operation.
 ///
 /// ```
 /// use preempt::linearize_handles;
@@ -177,7 +177,7 @@ impl<S: Send + Sync + 'static> Linearize<S> {
         self.op1_of(name, A::domain(), f)
     }
 
-    /// An operation with an argument that has these values.
+    /// An operation with an argument that takes each of these values.
     pub fn op1_in<A, R>(
         self,
         name: &str,
@@ -245,14 +245,14 @@ impl<S: Send + Sync + 'static> Linearize<S> {
         self
     }
 
-    /// Brings a new structure to its initial state. Calls of this are not part of a scenario.
+    /// Brings a new structure to its initial state. Its calls are not part of a scenario.
     pub fn before(mut self, f: impl Fn(&S) + Send + Sync + 'static) -> Self {
         self.subject.before.push(StdArc::new(move |shared: &mut Arc<S>| f(shared)));
         self
     }
 
-    /// Looks at the structure after all threads have ended. What it returns has to fit the same
-    /// serial order as the results of the calls, so that errors show in shorter scenarios.
+    /// Reads the structure after all threads have ended. Its result has to fit the same serial
+    /// order as the results of the calls, so that shorter scenarios show errors.
     pub fn observe<R>(mut self, f: impl Fn(&S) -> R + Send + Sync + 'static) -> Self
     where
         R: PartialEq + Debug + Send + 'static,
@@ -264,8 +264,8 @@ impl<S: Send + Sync + 'static> Linearize<S> {
     /// Compares with an explicit specification instead of the serial behaviour of the structure.
     /// Each operation is then given twice: on the structure, and on the model.
     ///
-    /// A model that calls [`choose`](crate::choose()) has several results; say
-    /// [`sometimes`](LinearizeModel::sometimes) of such an operation.
+    /// A model that calls [`choose`](crate::choose()) has several results; declare such an
+    /// operation with [`sometimes`](LinearizeModel::sometimes).
     ///
     /// ```
     /// use preempt::linearize;
@@ -328,13 +328,13 @@ impl<H: 'static> LinearizeHandles<H> {
         self
     }
 
-    /// Brings a new structure to its initial state, by the first handle.
+    /// Brings a new structure to its initial state through the first handle.
     pub fn before(mut self, f: impl Fn(&mut H) + Send + Sync + 'static) -> Self {
         self.subject.before.push(StdArc::new(f));
         self
     }
 
-    /// Looks at the structure by the first handle after all threads have ended: see
+    /// Reads the structure through the first handle after all threads have ended: see
     /// [`Linearize::observe`].
     pub fn observe<R>(mut self, f: impl Fn(&mut H) -> R + Send + Sync + 'static) -> Self
     where
@@ -409,36 +409,36 @@ macro_rules! settings {
                 self
             }
 
-            /// A panic of the operation that was named last is a result, and not an error.
+            /// A panic of the operation that was named last is a result, not an error.
             #[track_caller]
             pub fn panics(mut self) -> Self {
                 self.subject.last().may_panic = true;
                 self
             }
 
-            /// The operation that was named last may have several results after the same calls: its
-            /// serial executions call [`choose`](crate::choose()), for example. Each of them is
-            /// right.
+            /// The operation that was named last may have several results after the same calls, for
+            /// example because its serial executions call [`choose`](crate::choose()). Each of them
+            /// is correct.
             #[track_caller]
             pub fn sometimes(mut self) -> Self {
                 self.subject.last().is_nondeterministic = true;
                 self
             }
 
-            /// The most threads of a scenario: 3 by default. `PREEMPT_THREADS=n`.
+            /// The maximum number of threads of a scenario: 3 by default. `PREEMPT_THREADS=n`.
             pub fn threads(mut self, threads: usize) -> Self {
                 self.subject.threads = threads;
                 self
             }
 
-            /// The most calls of a scenario, of all threads together: 4 by default.
+            /// The maximum number of calls of a scenario, over all threads: 4 by default.
             /// `PREEMPT_OPERATIONS=n`.
             pub fn operations(mut self, calls: usize) -> Self {
                 self.subject.calls = calls;
                 self
             }
 
-            /// The most calls of one thread: as many as the scenario has by default.
+            /// The maximum number of calls of one thread: by default that of the scenario.
             pub fn per_thread(mut self, calls: usize) -> Self {
                 self.subject.per_thread = calls;
                 self
@@ -471,9 +471,9 @@ macro_rules! settings {
                 self
             }
 
-            /// Explores schedules as this check says: its bound, memory model and limits. A limit
-            /// of time is one of all scenarios together. [`Check::jobs`] checks several scenarios
-            /// at a time. The default is [`Check::bound`] 2.
+            /// Uses the bound, the memory model and the limits of this check. A time limit applies
+            /// to all scenarios together, and [`Check::jobs`] is the number of scenarios that are
+            /// checked in parallel. The default is [`Check::bound`] 2.
             pub fn explore(mut self, check: Check) -> Self {
                 self.subject.check = check;
                 self
@@ -498,7 +498,7 @@ macro_rules! settings {
                 }
             }
 
-            /// Checks all scenarios; prints one line that says what was covered.
+            /// Checks all scenarios and prints one line that states what was covered.
             ///
             /// # Panics
             ///

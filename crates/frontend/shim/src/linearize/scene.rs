@@ -54,7 +54,7 @@ pub(super) enum ViolationKind {
     NotDeterministic,
     /// This call returned although it blocks in every serial execution.
     Meets(usize),
-    /// This call took so many steps.
+    /// This call took this number of steps.
     Steps(usize, u32),
 }
 

@@ -166,7 +166,7 @@ impl<H: 'static> Subject<H> {
         self.operations.last_mut().expect("`op` comes before what is said about the operation")
     }
 
-    /// What scenarios are made of.
+    /// The rules by which scenarios are generated.
     pub(super) fn rules(&self) -> Rules {
         let mut roles: Vec<&str> = Vec::new();
         let mut rules = Vec::new();
@@ -184,7 +184,7 @@ impl<H: 'static> Subject<H> {
         let has_roles = !roles.is_empty();
         Rules {
             instances: rules,
-            // Handles of different kinds are told apart by roles.
+            // Roles distinguish handles of different kinds.
             symmetry: if self.has_handles && has_roles {
                 Symmetry::None
             } else {
