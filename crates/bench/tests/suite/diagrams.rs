@@ -115,11 +115,12 @@ fn expand(
 }
 
 /// Compares with states that are large enough, also with the stable names and the owners that some
-/// searches request.
+/// searches request, and with cells that are packed for some of their values.
 fn compare_all(machine: Machine, most: usize) -> Compared {
     let mut compared = Compared::default();
     let stable = machine.clone().with_stable_names();
-    for mut machine in [machine.clone().with_owners(), stable, machine] {
+    let narrow = machine.clone().pack_for_observed_values(40);
+    for mut machine in [machine.clone().with_owners(), stable, narrow, machine] {
         let mut grown = 0;
         while let Err(capacity) = compare(&machine, most, &mut compared) {
             machine = machine.grow(capacity);

@@ -11,6 +11,7 @@ use preempt_system::object::{Holds, Kind};
 
 use super::code::Cell;
 use super::layout::{Class, ClassId};
+use super::observe::Observed;
 use super::reached::Items;
 use crate::program::{Expr, ExprKind, FunctionId, LocalId, ObjectType, Program, RecordId, Type};
 use crate::walk;
@@ -28,6 +29,8 @@ pub(super) struct Capacities {
     pub depth: usize,
     /// Whether states track ownership: which records are shared, which threads were joined.
     pub owners: bool,
+    /// The values for which cells are packed, if not for those of their class.
+    pub observed: Option<Observed>,
 }
 
 impl Capacities {
@@ -41,6 +44,7 @@ impl Capacities {
                 .collect(),
             depth: 4,
             owners: false,
+            observed: None,
         }
     }
 }

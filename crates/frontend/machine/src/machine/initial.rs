@@ -2,6 +2,7 @@
 
 use preempt_system::ThreadId;
 
+use super::Machine;
 use super::cells::{kind, size};
 use super::layout::Field;
 use super::new_thread::NewThread;
@@ -15,18 +16,7 @@ impl Stepper<'_> {
     pub(super) fn write_initial(&mut self, state: &mut [u64]) -> Result<(), Halt> {
         let machine = self.machine;
         let fields = &machine.layout.fields;
-        let mut full = vec![0; machine.layout.init_words];
-        full[0] = 1;
-        fields.iter().for_each(|field| field.clear(&mut full));
-        for (global, &cell) in machine.program.globals.iter().zip(&machine.cells.globals) {
-            write_values(
-                &machine.program,
-                &global.ty,
-                &global.init,
-                &fields[cell as usize..],
-                &mut full,
-            );
-        }
+        let mut full = machine.initial_values();
         for pool in machine.cells.pools.values() {
             debug_assert_eq!(
                 fields[pool.live as usize].get(&full),
@@ -65,6 +55,22 @@ impl Stepper<'_> {
             )?;
         }
         self.settle(state)
+    }
+}
+
+impl Machine {
+    /// The state before the `init` block, with room for the block's variables: declared values, and
+    /// zeros. No thread has started.
+    pub(super) fn initial_values(&self) -> Vec<u64> {
+        let fields = &self.layout.fields;
+        let mut full = vec![0; self.layout.init_words];
+        full[0] = 1;
+        fields.iter().for_each(|field| field.clear(&mut full));
+        for (global, &cell) in self.program.globals.iter().zip(&self.cells.globals) {
+            let fields = &fields[cell as usize..];
+            write_values(&self.program, &global.ty, &global.init, fields, &mut full);
+        }
+        full
     }
 }
 

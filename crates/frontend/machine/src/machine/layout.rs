@@ -141,35 +141,49 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Packs cells of these classes; those from `init_from` on are used by the `init` block only.
-    pub(super) fn new(classes: &[Class], cells: &[ClassId], init_from: usize) -> Layout {
-        let mut fields = vec![Field::default(); cells.len()];
+    /// Packs cells of these classes, each for the values of its range; cells from `init_from` on are
+    /// used by the `init` block only.
+    pub(super) fn new(
+        classes: &[Class],
+        cells: &[ClassId],
+        ranges: &[(i64, i64)],
+        init_from: usize,
+    ) -> Layout {
+        let fields = cells.iter().zip(ranges).map(|(&class, &(lo, hi))| {
+            let bits = bits((lo, hi));
+            Field {
+                lo,
+                span: hi.wrapping_sub(lo) as u64,
+                mask: if bits == 64 { u64::MAX } else { (1 << bits) - 1 },
+                zero: classes[class as usize].zero().wrapping_sub(lo) as u64,
+                word: 0,
+                shift: 0,
+            }
+        });
+        let mut fields: Vec<Field> = fields.collect();
+        let (state, init) = fields.split_at_mut(init_from);
         // The lowest bit of every state is set: the stores use a zero word for "empty".
-        let (state, init) = cells.split_at(init_from);
-        let words = pack(classes, state, 0, 1, &mut fields[..init_from]);
-        let init_words = pack(classes, init, words, 0, &mut fields[init_from..]);
+        let words = pack(state, 0, 1);
+        let init_words = pack(init, words, 0);
         Layout { fields, words, init_words }
     }
 }
 
-/// Packs cells first-fit, widest first, into words from `first_word` on; `taken` bits of the first
+/// Packs fields first-fit, widest first, into words from `first_word` on; `taken` bits of the first
 /// are in use. Returns the number of words. No field straddles two words.
-fn pack(
-    classes: &[Class],
-    cells: &[ClassId],
-    first_word: usize,
-    taken: u32,
-    fields: &mut [Field],
-) -> usize {
-    let mut order: Vec<usize> = (0..cells.len()).collect();
-    order.sort_by_key(|&cell| std::cmp::Reverse(classes[cells[cell] as usize].bits()));
+fn pack(fields: &mut [Field], first_word: usize, taken: u32) -> usize {
+    let mut order: Vec<usize> = (0..fields.len()).collect();
+    order.sort_by_key(|&cell| std::cmp::Reverse(fields[cell].mask));
     let mut used = vec![taken];
-    // Wider cells come first, so a word that was too full for one of this width stays too full for
+    // Wider fields come first, so a word that was too full for one of this width stays too full for
     // the next.
     let (mut width, mut start) = (u32::MAX, 0);
     for cell in order {
-        let class = &classes[cells[cell] as usize];
-        let bits = class.bits();
+        let bits = fields[cell].mask.count_ones();
+        // A cell without bits has no position; it always has its only value.
+        if bits == 0 {
+            continue;
+        }
         if bits != width {
             (width, start) = (bits, 0);
         }
@@ -179,16 +193,7 @@ fn pack(
         if start == used.len() {
             used.push(0);
         }
-        // A cell without bits has no position; it always has its only value.
-        let (word, shift) = if bits == 0 { (0, 0) } else { (first_word + start, used[start]) };
-        fields[cell] = Field {
-            lo: class.range.0,
-            span: class.range.1.wrapping_sub(class.range.0) as u64,
-            mask: if bits == 64 { u64::MAX } else { (1 << bits) - 1 },
-            zero: class.zero().wrapping_sub(class.range.0) as u64,
-            word: word as u32,
-            shift,
-        };
+        (fields[cell].word, fields[cell].shift) = ((first_word + start) as u32, used[start]);
         used[start] += bits;
     }
     if used == [0] { first_word } else { first_word + used.len() }
@@ -208,7 +213,9 @@ mod tests {
             Class::exact(0, 40),
         ];
         let cells: Vec<ClassId> = (0..60).map(|i| i % 5).collect();
-        let layout = Layout::new(&classes, &cells, cells.len());
+        let ranges: Vec<(i64, i64)> =
+            cells.iter().map(|&class| classes[class as usize].range).collect();
+        let layout = Layout::new(&classes, &cells, &ranges, cells.len());
         let mut state = vec![0; layout.words];
         state[0] = 1;
         let value = |cell: usize, round: i64| {

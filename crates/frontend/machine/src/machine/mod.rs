@@ -6,8 +6,8 @@
 //! [`new_thread`] new threads, [`objects`] synchronisation, [`stepper`] the interface for searches,
 //! [`record`] footprints, [`failure`] errors. [`owners`] tracks ownership of records, [`straight`]
 //! recognises straight-line threads, [`reach`] bounds what a step may do in any state, [`heap`]
-//! renames heap records canonically, [`reached`] records which statements were reached, and
-//! [`narrate`] describes steps.
+//! renames heap records canonically, [`observe`] packs states for the values that occur,
+//! [`reached`] records which statements were reached, and [`narrate`] describes steps.
 
 mod cells;
 mod code;
@@ -23,6 +23,7 @@ mod layout;
 mod narrate;
 mod new_thread;
 mod objects;
+mod observe;
 mod owners;
 mod reach;
 mod reached;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 
 use preempt_system::{
     Capacity, Choice, Footprint, Kind, Location, LocationKind, MAX_THREADS, Model, NotStraight,
-    Shape, Site, Step, Stepper as _, ThreadId,
+    Shape, Site, ThreadId,
 };
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
@@ -57,8 +58,6 @@ const MAX_RECORDS: usize = 1_000;
 const MAX_DECLARATIONS: usize = 10_000;
 /// The most local values of all threads together.
 const MAX_LOCAL_CELLS: u64 = 1_000_000;
-/// The steps of the random walks before a search, which determine how large values become.
-const WALK_STEPS: usize = 4_000;
 
 /// A program that can be explored.
 #[derive(Clone, Debug)]
@@ -137,7 +136,12 @@ impl Machine {
         if machine.layout.words > MAX_WORDS {
             return Err(machine.too_large());
         }
-        Ok(machine.grow_by_random_walks().with_diagrams())
+        let machine = machine.grow_by_random_walks();
+        // A state of one word cannot become smaller.
+        Ok(match machine.layout.words {
+            1 => machine.with_diagrams(),
+            _ => machine.pack_for_observed_values(observe::VALUE_STEPS),
+        })
     }
 
     fn build(
@@ -153,7 +157,8 @@ impl Machine {
         let (mut code, again) = compile::compile(&program, &facts, &cells)?;
         fuse::fuse(&mut code);
         debug_assert_eq!(sizes, again, "the sizes of frames do not depend on where they are");
-        let layout = Layout::new(&cells.classes, &cells.cells, cells.init_from);
+        let ranges = cells.ranges(&capacities);
+        let layout = Layout::new(&cells.classes, &cells.cells, &ranges, cells.init_from);
         let slots = code.slots.iter().zip(&cells.slots).map(|(code, cells)| {
             let rests = code.rests.len() as i64;
             let wrong = rests + i64::from(code.ends);
@@ -233,60 +238,19 @@ impl Machine {
         }
     }
 
-    /// Executes random walks to determine the ranges of variables. A search that must restart only
-    /// loses time, so this need not find every value.
-    fn grow_by_random_walks(self) -> Machine {
-        let mut machine = self;
-        let mut random = 0x2545_F491_4F6C_DD1D_u64;
-        let mut left = WALK_STEPS;
-        while left > 0 {
-            match machine.walk(&mut random, &mut left) {
-                Some(capacity) => machine = machine.larger(capacity),
-                None => left = left.saturating_sub(WALK_STEPS / 32),
-            }
-        }
-        machine
-    }
-
-    fn walk(&self, random: &mut u64, left: &mut usize) -> Option<Capacity> {
-        let mut stepper = self.stepper();
-        // A step with many jumps counts as many.
-        let cost = |stepper: &Stepper<'_>| 1 + (run::FUEL - stepper.fuel) as usize / 100;
-        let (mut state, mut next) = (vec![0; self.layout.words], vec![0; self.layout.words]);
-        match stepper.initial(&mut state) {
-            Step::Full(capacity) => return Some(capacity),
-            Step::Failed(_) => return None,
-            _ => {}
-        }
-        let mut stuck = 0;
-        *left = left.saturating_sub(cost(&stepper) * self.slots.len());
-        while *left > 0 && stuck < 4 * self.slots.len() {
-            *left = left.saturating_sub(cost(&stepper));
-            *random =
-                random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-            let thread = ThreadId::new((*random >> 33) as usize % self.slots.len());
-            let alternative = (*random >> 20) as u32 & 3;
-            next.copy_from_slice(&state);
-            match stepper.step(&mut next, Choice { thread, alternative }) {
-                Step::Moved { .. } => {
-                    std::mem::swap(&mut state, &mut next);
-                    stuck = 0;
-                }
-                Step::Full(capacity) => return Some(capacity),
-                _ => stuck += 1,
-            }
-        }
-        None
-    }
-
     /// The same program with larger states.
     fn larger(&self, capacity: Capacity) -> Machine {
         let mut capacities = self.capacities.clone();
         match Part::decode(capacity.part) {
             Part::Class(class) => {
-                let mut wider = self.cells.classes[class as usize].clone();
+                let known = &self.cells.classes[class as usize];
+                let mut wider = known.clone();
                 wider.widen(capacity.value);
-                capacities.ranges.insert(class, wider.range);
+                // If the class has room for the value, only the cell was packed for fewer.
+                if wider.range != known.range {
+                    capacities.ranges.insert(class, wider.range);
+                }
+                capacities.observed.iter_mut().for_each(|observed| observed.release(class));
             }
             Part::Threads => {
                 let fixed = self.cells.slots.iter().filter(|slot| slot.root != Root::Spare).count();
@@ -407,7 +371,7 @@ impl Model for Machine {
         if self.heap.is_empty() && self.cells.slots.iter().all(|slot| slot.root != Root::Spare) {
             return self;
         }
-        let capacities = Capacities { owners: true, ..self.capacities };
+        let capacities = Capacities { owners: true, observed: None, ..self.capacities };
         let machine = Machine::build(self.program, self.facts, capacities)
             .expect("the code is no more complex when states are larger");
         Machine { stable: self.stable, ..machine }.with_diagrams()

@@ -36,6 +36,14 @@ impl Raws {
         }
     }
 
+    /// Whether a value is possible.
+    pub(super) fn contains(self, raw: u64) -> bool {
+        match self {
+            Raws::Few(set) => raw < 64 && set >> raw & 1 == 1,
+            Raws::Between(low, high) => (low..=high).contains(&raw),
+        }
+    }
+
     /// The value, if there is only one.
     pub(super) fn only(self) -> Option<u64> {
         (self.lowest() == self.highest()).then(|| self.lowest())

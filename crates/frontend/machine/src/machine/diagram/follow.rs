@@ -12,8 +12,8 @@ use super::{Diagrams, Entry, INTERPRET, Node, NodeId};
 
 /// The most instructions that are executed for one diagram, and for all of them: a few
 /// milliseconds.
-const EACH: usize = 1_000;
-const ALL: usize = 40_000;
+const EACH: usize = 4_000;
+const ALL: usize = 100_000;
 
 /// The most forks of a path.
 const SPLITS: usize = 100;
@@ -22,6 +22,12 @@ const SPLITS: usize = 100;
 /// make together.
 const MAX_BRANCHES: u32 = 16;
 const WIDTH: u32 = 32;
+
+/// The same for forks by observed values: these are the paths that steps take.
+const OBSERVED_WIDTH: u32 = 64;
+
+/// The most values of a cell with a branch for each, observed or not.
+const MAX_TABLE: u64 = 1 << 10;
 
 /// The most cells that are cleared at once.
 const CLEARED: usize = 64;
@@ -125,19 +131,7 @@ impl<'f, 'm> Following<'f, 'm> {
                     [true, false].map(|answer| self.follow(path.assuming(condition, answer)));
                 self.nodes.ask(condition, about, yes, no)
             }
-            Turn::Split(cell) => match path.raws(cell) {
-                Raws::Few(set)
-                    if set.count_ones() <= MAX_BRANCHES
-                        && path.width * set.count_ones() <= WIDTH =>
-                {
-                    path.width *= set.count_ones();
-                    let raws = (0..64).filter(|raw| set >> raw & 1 == 1);
-                    let branches: Vec<(u64, NodeId)> =
-                        raws.map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();
-                    self.nodes.case(cell, (path.field(cell), path.raws(cell)), &branches)
-                }
-                _ => INTERPRET,
-            },
+            Turn::Split(cell) => self.split(path, cell),
             Turn::Choose(count) => {
                 let alternatives = path.alternatives.saturating_mul(count);
                 if count == 0 || count > MAX_BRANCHES || alternatives > MAX_ALTERNATIVES {
@@ -149,6 +143,35 @@ impl<'f, 'm> Following<'f, 'm> {
                 self.nodes.choose(branches)
             }
         }
+    }
+
+    /// Branches by the value of a cell: over all values if they are few, else over those that were
+    /// observed. With any other value the interpreter takes the step.
+    fn split(&mut self, mut path: Path<'m>, cell: Cell) -> NodeId {
+        let (field, raws) = (path.field(cell), path.raws(cell));
+        if let Raws::Few(set) = raws
+            && set.count_ones() <= MAX_BRANCHES
+            && path.width * set.count_ones() <= WIDTH
+        {
+            path.width *= set.count_ones();
+            let all = (0..64).filter(|raw| set >> raw & 1 == 1);
+            let branches: Vec<(u64, NodeId)> =
+                all.map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();
+            return self.nodes.case(cell, (field, raws), &branches);
+        }
+        let observed = self.machine.capacities.observed.as_ref();
+        let values = observed.and_then(|observed| observed.values(cell as usize));
+        let raw = |&value: &i64| value.wrapping_sub(field.lo) as u64;
+        let likely: Vec<u64> = values.unwrap_or_default().iter().map(raw).collect();
+        let likely: Vec<u64> = likely.into_iter().filter(|&raw| raws.contains(raw)).collect();
+        let width = path.width.saturating_mul(likely.len() as u32);
+        if likely.is_empty() || width > OBSERVED_WIDTH || field.mask >= MAX_TABLE {
+            return INTERPRET;
+        }
+        path.width = width;
+        let branches: Vec<(u64, NodeId)> =
+            likely.into_iter().map(|raw| (raw, self.follow(path.knowing(cell, raw)))).collect();
+        self.nodes.case_of_some(field, &branches)
     }
 
     /// The end of a step that leaves the thread at this value of its program counter.

@@ -125,7 +125,19 @@ impl Nodes {
                 );
             }
         }
-        // Branches for impossible values are never taken.
+        self.table(field, branches)
+    }
+
+    /// A branch for some values of a cell. With another one, the interpreter takes the step.
+    pub(super) fn case_of_some(&mut self, field: &Field, branches: &[(u64, NodeId)]) -> NodeId {
+        if branches.iter().all(|&(_, branch)| branch == INTERPRET) {
+            return INTERPRET;
+        }
+        self.table(field, branches)
+    }
+
+    /// A table of the branches for all values of a cell; the interpreter for those without one.
+    fn table(&mut self, field: &Field, branches: &[(u64, NodeId)]) -> NodeId {
         let mut table = vec![INTERPRET; field.mask as usize + 1];
         branches.iter().for_each(|&(raw, branch)| table[raw as usize] = branch);
         let base = self.add_branches(table);
