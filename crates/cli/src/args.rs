@@ -220,7 +220,7 @@ impl Check {
         self.search.plan(plan, chosen)
     }
 
-    /// The plan of the search for simple errors that comes first, if neither an order nor a
+    /// The plan of the searches for simple errors beside the main search, if neither an order nor a
     /// reduction was given.
     pub fn scout(&self, plan: &Plan) -> Option<Plan> {
         let given = !matches!(self.search.reduce, Pick::Auto | Pick::None);

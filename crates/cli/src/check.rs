@@ -69,13 +69,6 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     }
     let mut checkpointing = args.checkpoints.open(|| program(&args.model))?;
     let resumed = checkpointing.as_ref().is_some_and(Checkpointing::is_resuming);
-    if let (Some(checkpointing), Some(scout)) = (&checkpointing, portfolio.scout())
-        && checkpointing.is_resuming()
-        && !checkpointing.resumes(scout)
-    {
-        // A checkpoint of the search proper was written after that for simple errors.
-        portfolio = portfolio.without_scout();
-    }
     let watcher = Watcher::new(if args.search.json || args.search.quiet {
         Wish::Quiet
     } else {
@@ -86,16 +79,16 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         true => Some(cluster::Session::lead(args, portfolio.main())?),
         false => None,
     };
-    let ran = portfolio.run(machine, |search, machine| {
+    let ran = portfolio.run(machine, &watcher, |search, machine, observer| {
         #[cfg(feature = "cluster")]
         if let Some(session) = &session {
             return Ok(session.run(search, machine, &watcher));
         }
         match &mut checkpointing {
             Some(checkpointing) => {
-                checkpointing.run(|checkpoints| search.run_with(machine, &watcher, checkpoints))
+                checkpointing.run(|checkpoints| search.run_with(machine, observer, checkpoints))
             }
-            None => Ok(search.run(machine, &watcher)),
+            None => Ok(search.run(machine, observer)),
         }
     })?;
     let PortfolioOutcome { mut outcome, model: machine, search, scouted } = ran;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use preempt_explore::{Checkpoints, Limit, Outcome, Plan, Refusal, Saved};
+use preempt_explore::{Checkpoints, Limit, Outcome, Refusal, Saved};
 use preempt_report::checkpoint::{self, CheckpointFile, INTERVAL, Unopened};
 
 use crate::terms::Flags;
@@ -62,11 +62,6 @@ impl CheckpointArgs {
 }
 
 impl Checkpointing {
-    /// Whether the checkpoint belongs to a search by this plan.
-    pub fn resumes(&self, plan: &Plan) -> bool {
-        self.saved.as_ref().is_some_and(|saved| saved.fits(self.program, plan).is_ok())
-    }
-
     /// Whether there is a checkpoint that was not resumed yet.
     pub fn is_resuming(&self) -> bool {
         self.saved.is_some()

@@ -23,9 +23,10 @@ A trace is a class of executions that differ only in the order of independent
 steps.
 ";
 
-const AUTO_ORDER: &str = "Executions with at most 2 preemptions first (icb, at most 200,000 \
-    states), and if they show no error, all states (bfs). With --bound, icb; with --reduce, the \
-    order of the reduction. The default.";
+const AUTO_ORDER: &str = "All states (bfs). Beside it, executions with at most 2 preemptions are \
+    searched for an error with the fewest preemptions (icb, at most 200,000 states): when bfs has \
+    found an error or has ended at a limit, and in a large model while bfs runs. With --bound, \
+    icb; with --reduce, the order of the reduction. The default.";
 
 const AUTO_REDUCTION: &str = "One that suits the model and the other options and loses nothing: \
     cb-por within a bound, cartesian or transactions over states, dpor-optimal over executions. \

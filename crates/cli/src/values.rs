@@ -22,9 +22,9 @@ fn offered(setting: Setting, subject: Subject) -> impl Iterator<Item = &'static 
 /// section of their own.
 pub fn strategies(setting: Setting, subject: Subject) -> impl TypedValueParser<Value = Pick> {
     let auto = match (setting, subject) {
-        (Setting::Order, Subject::Model) => {
-            Some("icb to bound 2, then bfs; with --reduce the order that fits (default)")
-        }
+        (Setting::Order, Subject::Model) => Some(
+            "bfs, and icb to bound 2 for simple errors; with --reduce the order that fits (default)",
+        ),
         (Setting::Order, Subject::Program) => Some(
             "icb to bound 2, and further while that is cheap; with --reduce the order that fits \
              (default)",

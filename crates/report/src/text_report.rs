@@ -137,7 +137,7 @@ pub(crate) fn summary(checked: &CheckReport<'_>) -> Vec<(&'static str, String)> 
     if let (Some(scouted), Verdict::Incomplete) = (checked.scouted, checked.outcome.verdict) {
         lines.push((
             "scouted",
-            format!("{}, before that: {}", time(scouted.elapsed), scouted.guarantee()),
+            format!("simple errors, for {}: {}", time(scouted.elapsed), scouted.guarantee()),
         ));
     }
     lines.push(("searched", searched(checked)));

@@ -152,28 +152,27 @@ fn limits_end_in_an_incomplete_search() {
     }
 }
 
-/// The search of simple executions and the main search share the time limit.
 #[test]
-fn the_time_limit_covers_all_searches_together() {
-    let (_, value) =
+fn without_time_there_is_no_search_for_simple_errors() {
+    let (code, value) =
         json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=12", "--time", "0.0000001"]);
-    assert_eq!(value["strategy"]["order"], "icb", "{value}");
+    assert_eq!((code, value["stopped"].as_str()), (3, Some("time")), "{value}");
+    assert_eq!(value["scouted"], serde_json::Value::Null, "{value}");
 }
 
 #[test]
 fn the_time_is_that_of_all_searches_together() {
-    // With eight threads the first search takes ten times as long as loading and the main search
-    // together.
-    let (code, value) = json(&["check", &model("ok.pre"), "--json", "--set", "THREADS=8"]);
-    let (all, scouting) = (value["seconds"].as_f64(), value["scouted"]["seconds"].as_f64());
-    assert!(code == 0 && all > scouting && scouting > Some(0.0), "{value}");
-    assert_eq!(value["scouted"]["stopped"], serde_json::Value::Null);
-    let (code, value) = json(&["check", &model("endless.pre"), "--json", "--states", "300"]);
+    let limited = ["check", &model("endless.pre"), "--states", "300"];
+    let (code, value) = json(&[&limited[..], &["--json"]].concat());
     assert_eq!((code, value["stopped"].as_str()), (3, Some("states")));
-    let output = preempt(&["check", &model("endless.pre"), "--states", "300"]);
+    let (all, scouting) = (value["seconds"].as_f64(), value["scouted"]["seconds"].as_f64());
+    assert!(all > scouting && scouting > Some(0.0), "{value}");
+    let output = preempt(&limited);
     assert!(text(&output.stdout).contains("\n  scouted  "), "{}", text(&output.stdout));
-    let (_, value) = json(&["check", &model("ok.pre"), "--json", "--order", "bfs"]);
-    assert_eq!(value["scouted"], serde_json::Value::Null, "nothing was searched before");
+    for options in [&["--order", "bfs"][..], &[]] {
+        let (_, value) = json(&[&["check", &model("ok.pre"), "--json"], options].concat());
+        assert_eq!(value["scouted"], serde_json::Value::Null, "a small model is searched once");
+    }
 }
 
 /// The model comes through a pipe that stays empty for a moment: a clock that starts before the

@@ -38,7 +38,7 @@ fn numbers(stdout: &[u8]) -> Value {
     object.remove("peak_memory");
     object.remove("rerun_seconds");
     object.remove("unreached");
-    // A search that is killed after its scouting pass resumes without repeating that pass.
+    // A resumed search looks for simple errors at other numbers of states.
     object.remove("scouted");
     value
 }

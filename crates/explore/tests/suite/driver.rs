@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::toy::{Op, Toy, grid, philosophers};
 use preempt_explore::cursor::Cursor;
-use preempt_explore::portfolio::Portfolio;
+use preempt_explore::portfolio::{FIRST, Portfolio};
 use preempt_explore::replay::end;
 use preempt_explore::{
     Cache, Limit, Limits, Observer, Order, Outcome, Plan, Progress, Search, Silent, StoreKind,
@@ -277,24 +277,65 @@ fn a_full_bitstate_misses_states_and_says_so() {
 fn simple_errors_come_first_and_then_everything() {
     let search = |plan: Plan, model: &Toy| {
         let portfolio = Portfolio::new(plan.scout(), plan).expect("the plan is allowed");
-        let run = |search: &Search, model: Toy| Ok::<_, ()>(search.run(model, &Silent));
-        portfolio.run(model.clone(), run).expect("searches do not fail")
+        let run = |search: &Search, model: Toy, observer: &dyn Observer| {
+            Ok::<_, ()>(search.run(model, observer))
+        };
+        portfolio.run(model.clone(), &Silent, run).expect("searches do not fail")
     };
-    // The first search finds the error, with the fewest preemptions.
+    // The main search finds an error, and a scout one with the fewest preemptions.
     let simple = search(Plan::new(), &philosophers(3));
     let icb = Plan::new().order(Order::Icb { cache: Cache::State });
     let fewest = run(icb, &philosophers(3)).findings[0].preemptions;
     assert_eq!(simple.outcome.findings[0].preemptions, fewest);
     assert!(simple.outcome.strategy.is_of_executions() && simple.scouted.is_none());
-    // The first search finds nothing, and the second one covers all states.
-    let all = search(Plan::new(), &grid(3, 12));
-    assert!(all.outcome.complete && all.outcome.strategy.is_full_search_of_states());
-    let scouted = all.scouted.expect("there was a search for simple errors");
-    assert_eq!(scouted.bounds.len(), 3);
-    assert!(all.outcome.elapsed >= scouted.elapsed, "the time includes that of the first search");
+    // A small model without errors is searched once.
+    let small = search(Plan::new(), &grid(3, 12));
+    assert!(small.outcome.complete && small.outcome.strategy.is_full_search_of_states());
+    assert!(small.scouted.is_none() && small.outcome.coverage.states < FIRST);
+    // Scouts run beside the search of a larger one, each within its share of the states.
+    let large = search(Plan::new(), &grid(6, 6));
+    assert!(large.outcome.complete && large.outcome.coverage.states == 7u64.pow(6));
+    let scouted = large.scouted.expect("the model has more states than the first scout needs");
+    assert_eq!(scouted.stopped, Some(Limit::States));
+    assert!(scouted.coverage.states < large.outcome.coverage.states / 40, "{scouted:?}");
+    assert!(large.outcome.elapsed >= scouted.elapsed, "the times count together");
+    // A limit of states ends the main search, and a scout covers more.
+    let limits = Limits { states: Some(900), ..Limits::default() };
+    let limited = search(Plan::new().limits(limits), &grid(3, 12));
+    assert_eq!(limited.outcome.stopped, Some(Limit::States));
+    assert!(limited.scouted.is_some());
     // If the counts of one search are requested, there is only one.
     let depth = Limits { depth: Some(9), ..Limits::default() };
     for plan in [Plan::new().keep_going(), Plan::new().limits(depth), icb] {
         assert_eq!(plan.scout(), None, "{plan:?}");
+    }
+}
+
+/// The error is 40 steps away, after millions of states, and needs no preemption.
+#[test]
+fn a_scout_ends_the_search_of_a_large_model_with_a_simple_error() {
+    struct MostStates(AtomicU64);
+    impl Observer for MostStates {
+        fn progress(&self, progress: &Progress) {
+            self.0.fetch_max(progress.states, Relaxed);
+        }
+    }
+    let mut toy = grid(5, 12);
+    let mut long = vec![Op::Set { cell: 0, value: 0 }; 40];
+    long.push(Op::AssertNot { cell: 0, value: 0 });
+    toy.threads.push(long);
+    for jobs in [1, 2] {
+        let plan = Plan::new().jobs(jobs);
+        let portfolio = Portfolio::new(plan.scout(), plan).expect("the plan is allowed");
+        let most = MostStates(AtomicU64::new(0));
+        let run = |search: &Search, model: Toy, observer: &dyn Observer| {
+            Ok::<_, ()>(search.run(model, observer))
+        };
+        let result = portfolio.run(toy.clone(), &most, run).expect("searches do not fail");
+        assert_eq!(result.outcome.verdict, Verdict::Violation);
+        assert_eq!(result.outcome.findings[0].preemptions, 0);
+        assert!(result.search.strategy().is_of_executions());
+        let most = most.0.load(Relaxed);
+        assert!((FIRST..4 * FIRST).contains(&most), "the main search went on to {most} states");
     }
 }
