@@ -2,7 +2,7 @@
 //!
 //! Fields are added, never renamed. What the strategy does not know is null.
 
-use preempt_explore::{BoundCoverage, Order, Outcome, Plan};
+use preempt_explore::{BoundCoverage, Cache, Outcome, Plan};
 use preempt_system::{Failure, Finding, Narration, Shrunk};
 
 use crate::check_report::{CheckReport, Unreached, UnreachedPlace};
@@ -106,7 +106,7 @@ fn strategy(plan: &Plan) -> Value {
         ("reduce", words::reduction(plan.reduction).into()),
     ];
     if plan.order.is_of_executions() {
-        let cache = if let Order::Icb { cache } = plan.order { Some(cache.name()) } else { None };
+        let cache = plan.order.cache().map(Cache::name);
         fields.extend([("cache", cache.into()), ("bound", plan.bound.into())]);
     } else {
         fields.push(("store", plan.store.name().into()));

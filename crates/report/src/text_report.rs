@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use preempt_explore::{Order, Outcome, Plan, Points, Tally};
+use preempt_explore::{Outcome, Plan, Points, Tally};
 use preempt_system::{Finding, MemoryModel, Narration, Shrunk, Verdict};
 
 use crate::bounds;
@@ -180,10 +180,10 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     if plan.points == Points::Sync {
         text += ", points at synchronisation";
     }
-    match plan.order {
-        Order::Icb { cache } => text += &format!(", cache {}", cache.name()),
-        order if order.samples() => text += &format!(", seed {}", plan.seed),
-        _ => {}
+    match plan.order.cache() {
+        Some(cache) => text += &format!(", cache {}", cache.name()),
+        None if plan.order.samples() => text += &format!(", seed {}", plan.seed),
+        None => {}
     }
     text
 }
