@@ -373,13 +373,14 @@ fn judge(
         // it uses, is assumed to let others run first. That leaves out orders of steps that
         // commute, and the outcome names the assumption.
         let executions = outcome.executions();
+        let discarded = outcome.tally.map(|tally| tally.discarded);
         if strategy.name == "executions"
             && outcome.assumptions.is_empty()
-            && executions != Some(summary.executions)
+            && (executions, discarded) != (Some(summary.executions), Some(summary.discarded))
         {
             return Err(format!(
-                "{executions:?} executions, {} by brute force",
-                summary.executions
+                "{executions:?} executions and {discarded:?} discarded, {} and {} by brute force",
+                summary.executions, summary.discarded
             ));
         }
         if let Some(by_delays) = by_delays

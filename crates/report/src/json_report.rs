@@ -59,6 +59,8 @@ impl CheckReport<'_> {
         ];
         // Omitted if it is unknown.
         let known = self.unreached.as_ref().filter(|&unreached| *unreached != Unreached::Open);
+        let discarded = outcome.tally.map(|tally| tally.discarded).filter(|&count| count > 0);
+        fields.extend(discarded.map(|count| ("discarded", count.into())));
         let spilled = Some(outcome.spilled_bytes).filter(|&bytes| bytes > 0);
         fields.extend(spilled.map(|bytes| ("spilled_bytes", bytes.into())));
         fields.extend(outcome.rerun.map(|took| ("rerun_seconds", took.as_secs_f64().into())));

@@ -173,6 +173,7 @@ fn searched(checked: &CheckReport<'_>) -> String {
 fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     let mut parts = vec![counted(tally.executions, "execution")];
     parts.extend((tally.cut > 0).then(|| format!("{} cut", counted(tally.cut, "execution"))));
+    parts.extend((tally.discarded > 0).then(|| format!("{} discarded", tally.discarded)));
     parts.extend(tally.traces.map(|traces| counted(traces, "trace")));
     parts.extend(tally.states.map(|states| counted(states, "state")));
     parts.push(counted(tally.steps, "step"));

@@ -63,6 +63,8 @@ pub struct Summary {
     /// The executions by their number of delays; `None` if threads are not started in the same
     /// order in all executions: the library numbers them in the order in which it meets them.
     pub delays: Option<ByDelays>,
+    /// The number of executions in which an assumption failed. Nothing else counts them.
+    pub discarded: u64,
 }
 
 /// The results of all executions by their number of delays.
@@ -181,10 +183,15 @@ impl Search<'_> {
 
     fn end(&mut self, state: &State, failure: Option<Kind>) -> Option<()> {
         let summary = &mut self.summary;
-        summary.executions += 1;
-        if summary.executions > self.most {
+        if summary.executions + summary.discarded >= self.most {
             return None;
         }
+        // A panic or a race comes before the failed assumption in another order of the same steps.
+        if state.is_discarded() && !matches!(failure, Some(Kind::Panic | Kind::Race)) {
+            summary.discarded += 1;
+            return Some(());
+        }
+        summary.executions += 1;
         let preemptions = state.preemptions;
         summary.preemptions = summary.preemptions.max(preemptions);
         let least = |known: &mut u32| *known = (*known).min(preemptions);

@@ -139,6 +139,7 @@ impl State {
             Op::Park { early } => can(early || objects.tokens & 1 << thread != 0),
             Op::Join(child) => can(self.finished[child]),
             Op::Choose(below) => below,
+            Op::Assume => 0,
             Op::Await(atomic, _) => can(objects.atomics[atomic] != 0),
             Op::OnceEnter(once) => can(objects.onces[once] != 1),
             Op::Send(_) => {
@@ -307,6 +308,7 @@ impl State {
                 0
             }
             Op::Choose(_) => alternative.into(),
+            Op::Assume => unreachable!("a thread whose assumption failed takes no step"),
             Op::OnceEnter(once) => {
                 self.order.acquire(me, Place::Once(once));
                 let stage = &mut self.objects.onces[once];
@@ -468,6 +470,11 @@ impl State {
         }
         let spins = |next: &Option<Next>| matches!(next, Some(Next::At(Op::Await(..))));
         Some(if self.next.iter().any(spins) { Kind::Livelock } else { Kind::Deadlock })
+    }
+
+    /// Whether an assumption of a thread has failed.
+    pub fn is_discarded(&self) -> bool {
+        self.next.iter().any(|next| matches!(next, Some(Next::At(Op::Assume))))
     }
 
     /// Whether a thread waits in a loop whose iterations change state.

@@ -34,6 +34,16 @@ pub(crate) fn of_transactions(outcome: &Outcome) -> String {
 
 /// The sentence for a search over executions.
 pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
+    let sentence = of_counted_executions(outcome, tally);
+    if tally.discarded == 0 {
+        return sentence;
+    }
+    let discarded = counted(tally.discarded, "execution");
+    format!("{sentence}; not counted: {discarded} in which an assumption failed")
+}
+
+/// The same without the executions that were discarded.
+fn of_counted_executions(outcome: &Outcome, tally: &Tally) -> String {
     let errors = outcome.errors();
     if outcome.complete {
         let why = if outcome.bounds.is_empty() { "" } else { "the bound never cut a choice; " };

@@ -589,6 +589,11 @@ impl<S: System> Visitor<S> for ExecutionStats<'_, S::Need> {
 
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         self.count_execution()?;
+        if cursor.system().is_discarded() {
+            self.counts.tally.discarded += 1;
+            self.count_end();
+            return Ok(());
+        }
         self.counts.tally.executions += 1;
         self.at_end = true;
         let checked = self.check_end(cursor);

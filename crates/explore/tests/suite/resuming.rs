@@ -80,7 +80,7 @@ fn plans() -> Vec<Plan> {
         icb(Cache::None),
         of(Order::Delay { cache: Cache::None }).bound(2),
         of(Order::Delay { cache: Cache::State }),
-        of(Order::Delay { cache: Cache::Hb }).jobs(2),
+        of(Order::Delay { cache: Cache::Hb }),
         icb(Cache::None).bound(1),
         limited(icb(Cache::None)),
         icb(Cache::State),

@@ -171,7 +171,7 @@ impl<P: Program> Pass<'_, P> {
             SearchControl::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0)
                 .seeking(self.sought);
         let explored = executions::explore_executions(&plan, self.program, &control);
-        self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
+        self.executions += explored.tally.map_or(0, |tally| tally.taken());
         if cache == Cache::Hb || !self.plan.strategy.is_fair() {
             // Levels that were completed, and in which no execution was abandoned.
             let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;
