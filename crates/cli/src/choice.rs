@@ -81,6 +81,7 @@ mod tests {
             "bfs",
             "dfs",
             "icb",
+            "delay",
             "cb-dfs",
             "dfs-hb",
             "executions",

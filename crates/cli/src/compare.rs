@@ -169,16 +169,19 @@ impl Compare {
 
     fn plan(&self, named: Named) -> Result<(String, Plan), Refused> {
         let Named { name, order, reduction, bound } = named;
-        let levels = matches!(order, Order::Icb { .. });
+        let levels = order.cache().is_some();
         if self.by == By::Bound && !levels {
             let why = format!(
-                "{name} has no levels of bounds: compare icb, icb:state or icb:hb, or use --by \
-                 executions"
+                "{name} has no levels of bounds: compare icb or delay, icb:state or icb:hb, or use \
+                 --by executions"
             );
             return Err(Refused::because(why));
         }
-        if self.count == What::Traces && order == (Order::Icb { cache: Cache::State }) {
-            let why = "icb:state covers states, not traces: use icb or icb:hb, or --count states";
+        if self.count == What::Traces && order.cache() == Some(Cache::State) {
+            let kind = strategies::of_order(order).name;
+            let why = format!(
+                "{kind}:state covers states, not traces: use {kind} or {kind}:hb, or --count states"
+            );
             return Err(Refused::because(why));
         }
         let (executions, sampling) = match self.by {
@@ -200,8 +203,8 @@ impl Compare {
     }
 }
 
-/// The search of a name, such as `depth:20`. `icb` has no cache here: with one, a path that ends at
-/// a covered step is not an execution, and its curve would not be comparable. `cb-dfs` has its
+/// The search of a name, such as `depth:20`. `icb` and `delay` have no cache here: with one, a
+/// path that ends at a covered step is not an execution, and its curve would not be comparable. `cb-dfs` has its
 /// bound for a parameter.
 fn named(text: &str) -> Result<Named, String> {
     let name = text.to_owned();
@@ -217,7 +220,7 @@ fn named(text: &str) -> Result<Named, String> {
         }
         NotAStrategy::NoParameter(entry) => format!("`{}` has no parameter", entry.name),
         NotAStrategy::Parameter(entry) if entry.parameter == ParameterKind::Cache => {
-            format!("`{text}` has an unknown cache: use icb, icb:state or icb:hb")
+            format!("`{text}` has an unknown cache: use {0}, {0}:state or {0}:hb", entry.name)
         }
         NotAStrategy::Parameter(entry) => {
             format!("`{}` needs a number, such as {0}:20", entry.name)
@@ -236,8 +239,9 @@ fn named(text: &str) -> Result<Named, String> {
         return Err(format!("`{text}` needs a bound, which compare does not have: use dpor"));
     }
     let (order, reduction) = match written.value {
-        Value::Order(Order::Icb { .. }) if !written.has_parameter => {
-            (Order::Icb { cache: Cache::None }, Reduction::None)
+        // For most orders this changes nothing.
+        Value::Order(order) if !written.has_parameter => {
+            (order.with_cache(Cache::None), Reduction::None)
         }
         Value::Order(order) => (order, Reduction::None),
         Value::Reduction(reduction) => (Order::Executions, reduction),

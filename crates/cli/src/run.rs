@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use preempt_explore::{Cache, Limits, Order, Outcome, Search, Subject};
+use preempt_explore::{Cache, Limits, Outcome, Search, Subject};
 use preempt_native::narrate::{Narrated, narrate};
 use preempt_native::{Allocator, Executable, Harness, Native, source};
 use preempt_report::html::Page;
@@ -201,11 +201,8 @@ impl SearchArgs {
     /// order of independent steps may not be left out, all are run.
     pub fn search_of(&self, executable: &Executable, limits: Limits) -> Result<Search, Refused> {
         let mut plan = self.plan(CHEAP)?.limits(limits);
-        if let Order::Icb { cache } = &mut plan.order
-            && executable.differs_within_graphs()
-            && self.cache.is_none()
-        {
-            *cache = Cache::None;
+        if executable.differs_within_graphs() && self.cache.is_none() {
+            plan.order = plan.order.with_cache(Cache::None);
         }
         executable.suits(&plan).map_err(Refused::because)?;
         plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))

@@ -46,10 +46,10 @@ pub struct SearchArgs<S: Searched> {
     #[arg(long, value_parser = values::strategies(Setting::Reduction, S::SUBJECT))]
     #[arg(default_value = "none", help_heading = "Search", hide_default_value = true)]
     pub reduce: Pick,
-    /// Explore executions with at most N preemptions
+    /// Explore executions with at most N preemptions (with --order delay, N delays)
     #[arg(long, value_name = "N", value_parser = whole::<u32>, help_heading = "Search")]
     pub bound: Option<u32>,
-    /// Cache of icb: the steps that it does not repeat [default: state; for executables hb]
+    /// Cache of icb and delay: the steps that they do not repeat [default: state; for executables hb]
     #[arg(long, value_enum, help_heading = "Search")]
     pub cache: Option<CacheArg>,
     /// Number of random executions [default: 1000]
@@ -187,8 +187,8 @@ impl<S: Searched> SearchArgs<S> {
         let Pick::Strategy(entry) = self.order else { return Ok(None) };
         let Value::Order(order) = entry.value_for(S::SUBJECT) else { return Ok(None) };
         Ok(Some(match (order, self.depth) {
-            (Order::Icb { cache }, _) => {
-                Order::Icb { cache: self.cache.map_or(cache, CacheArg::cache) }
+            (order @ (Order::Icb { .. } | Order::Delay { .. }), _) => {
+                self.cache.map_or(order, |cache| order.with_cache(cache.cache()))
             }
             (Order::Pct { depth }, _) => Order::Pct { depth: self.pct_depth.unwrap_or(depth) },
             (Order::Depth { .. }, Some(steps)) => Order::Depth { steps },
@@ -201,8 +201,9 @@ impl<S: Searched> SearchArgs<S> {
 
     /// Refuses options that belong to another order.
     fn check_parameters(&self, order: Order) -> Result<(), Refused> {
+        let has_cache = self.order.is("icb") || self.order.is("delay");
         let stray = [
-            (Setting::Cache, self.cache.is_some() && !self.order.is("icb"), &["icb"][..]),
+            (Setting::Cache, self.cache.is_some() && !has_cache, &["icb", "delay"][..]),
             (Setting::PctDepth, self.pct_depth.is_some() && !self.order.is("pct"), &["pct"]),
             (Setting::Runs, self.runs.is_some() && !order.samples(), &["random", "pct", "urw"]),
             (Setting::Seed, self.seed.is_some() && !order.samples(), &["random", "pct", "urw"]),
@@ -228,7 +229,7 @@ impl SearchArgs<Models> {
 
 impl SearchArgs<Executables> {
     /// The plan of the search. Without a bound the usual one is used by strategies that have one,
-    /// and icb continues past it up to `cheap` executions.
+    /// and icb and delay continue past it up to `cheap` executions.
     pub fn plan(&self, cheap: u64) -> Result<Plan, Refused> {
         let (order, reduction) = (self.order()?, self.reduce.reduction(None));
         let plan = Plan::new().limits(self.limits());

@@ -24,6 +24,9 @@ const MOST_STEPS: usize = 800;
 /// A preemption bound that no program of this size reaches.
 const ENOUGH: u32 = 60;
 
+/// The search by delays that takes every execution, whose numbers are compared for each bound.
+const DELAY_WITHOUT_CACHE: &str = "delay without cache";
+
 /// Whether every step of the library is one step of the reference, so that traces and preemptions
 /// can be compared too.
 pub fn is_exact(program: &Program) -> bool {
@@ -48,6 +51,8 @@ enum Promise {
     All,
     /// All executions with at most this number of preemptions.
     Within(u32),
+    /// All executions with at most this number of delays.
+    WithinDelays(u32),
     /// Some executions.
     Some,
 }
@@ -76,6 +81,7 @@ fn strategies() -> Vec<Strategy> {
         all("icb", sc().order(Order::Icb { cache: Cache::Hb }).bound(ENOUGH), true),
         all("icb without cache", sc().order(Order::Icb { cache: Cache::None }).bound(ENOUGH), true),
         all("dpor-optimal", sc().unbounded(), true),
+        all("delay", sc().order(Order::Delay { cache: Cache::Hb }).bound(ENOUGH), true),
         reduced("dpor", Reduction::Source),
         reduced("dpor-fg", Reduction::FlanaganGodefroid),
         reduced("sleep", Reduction::Sleep),
@@ -92,6 +98,14 @@ fn strategies() -> Vec<Strategy> {
             within("cb-por-states", sc().reduce(Reduction::CbPorStates), false),
             within("budgeted-sleep", sc().reduce(Reduction::BudgetedSleep), false),
         ]);
+        for (name, cache) in [("delay", Cache::Hb), (DELAY_WITHOUT_CACHE, Cache::None)] {
+            list.push(Strategy {
+                name: format!("{name} within {bound}"),
+                check: sc().order(Order::Delay { cache }).bound(bound),
+                promise: Promise::WithinDelays(bound),
+                spins: true,
+            });
+        }
     }
     for (name, order) in
         [("random", Order::Random), ("pct", Order::Pct { depth: 3 }), ("urw", Order::Urw)]
@@ -157,7 +171,9 @@ pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
     for strategy in strategies() {
         // The library counts preemptions in other steps here, so comparing one bound is enough to
         // detect false alarms.
-        if !exact && matches!(strategy.promise, Promise::Within(bound) if bound != 2) {
+        if !exact
+            && matches!(strategy.promise, Promise::Within(bound) | Promise::WithinDelays(bound) if bound != 2)
+        {
             continue;
         }
         let seen = run(&strategy, &shared);
@@ -265,21 +281,33 @@ fn judge(
     {
         return Err(format!("threads observe {observed:?}, which they cannot"));
     }
-    let bound = match strategy.promise {
+    let (bound, unit) = match strategy.promise {
         Promise::Some => {
             compared.verdicts += 1;
             return Ok(());
         }
-        Promise::All => u32::MAX,
-        Promise::Within(bound) => bound,
+        Promise::All => (u32::MAX, "preemptions"),
+        Promise::Within(bound) => (bound, "preemptions"),
+        Promise::WithinDelays(bound) => (bound, "delays"),
     };
+    let by_delays = match (strategy.promise, &summary.delays) {
+        (Promise::WithinDelays(_), Some(by_delays)) => Some(by_delays),
+        // The library numbers threads in the order in which it meets them.
+        (Promise::WithinDelays(_), None) => {
+            compared.verdicts += 1;
+            return Ok(());
+        }
+        _ => None,
+    };
+    let failures = by_delays.map_or(&summary.failures, |by_delays| &by_delays.failures);
+    let observed = by_delays.map_or(&summary.observed, |by_delays| &by_delays.observed);
     if outcome.stopped.is_some() {
         compared.unfinished += 1;
         return Ok(());
     }
     let exact = is_exact(program);
     if !exact && bound != u32::MAX {
-        // The library counts preemptions in other steps.
+        // The library counts preemptions and delays in other steps.
         compared.verdicts += 1;
         return Ok(());
     }
@@ -293,21 +321,19 @@ fn judge(
         return Ok(());
     }
     let missed =
-        summary.failures.iter().find(|(kind, least)| **least <= bound && !found.contains_key(kind));
+        failures.iter().find(|(kind, least)| **least <= bound && !found.contains_key(kind));
     if let Some((kind, least)) = missed {
         return Err(format!(
-            "misses {kind:?}, which needs {least} preemptions; {}",
+            "misses {kind:?}, which needs {least} {unit}; {}",
             outcome.guarantee()
         ));
     }
-    let missed = summary
-        .observed
-        .iter()
-        .find(|(seen_, least)| **least <= bound && !seen.observed.contains(*seen_));
+    let missed =
+        observed.iter().find(|(seen_, least)| **least <= bound && !seen.observed.contains(*seen_));
     if let Some((observed, least)) = missed {
         let guarantee = outcome.guarantee();
         return Err(format!(
-            "misses that threads observe {observed:?}, which needs {least} preemptions; {guarantee}"
+            "misses that threads observe {observed:?}, which needs {least} {unit}; {guarantee}"
         ));
     }
     if found.is_empty() {
@@ -320,7 +346,9 @@ fn judge(
         // The library searches for the simplest schedule within a budget that these programs never
         // exhaust.
         let Some(&least) = summary.failures.get(kind) else { continue };
-        if exact && !(compared.possible[kind]..=least).contains(&preemptions) {
+        // After a search by delays it does not search for the fewest preemptions.
+        if exact && by_delays.is_none() && !(compared.possible[kind]..=least).contains(&preemptions)
+        {
             return Err(format!("{kind:?} with {preemptions} preemptions, the least is {least}"));
         }
     }
@@ -329,10 +357,10 @@ fn judge(
     // not take them all.
     let whole = summary.failures.keys().all(|kind| *kind == Kind::Deadlock);
     if exact && whole {
-        let expected = if bound == u32::MAX {
-            summary.traces.iter().sum()
-        } else {
-            summary.traces_within(bound)
+        let expected = match by_delays {
+            Some(by_delays) => by_delays.traces.range(..=bound).map(|(_, traces)| traces).sum(),
+            None if bound == u32::MAX => summary.traces.iter().sum(),
+            None => summary.traces_within(bound),
         };
         if outcome.traces() != Some(expected) {
             let guarantee = outcome.guarantee();
@@ -345,14 +373,30 @@ fn judge(
         // it uses, is assumed to let others run first. That leaves out orders of steps that
         // commute, and the outcome names the assumption.
         let executions = outcome.executions();
+        let discarded = outcome.tally.map(|tally| tally.discarded);
         if strategy.name == "executions"
             && outcome.assumptions.is_empty()
-            && executions != Some(summary.executions)
+            && (executions, discarded) != (Some(summary.executions), Some(summary.discarded))
         {
             return Err(format!(
-                "{executions:?} executions, {} by brute force",
-                summary.executions
+                "{executions:?} executions and {discarded:?} discarded, {} and {} by brute force",
+                summary.executions, summary.discarded
             ));
+        }
+        if let Some(by_delays) = by_delays
+            && strategy.name.starts_with(DELAY_WITHOUT_CACHE)
+            && outcome.assumptions.is_empty()
+        {
+            for level in &outcome.bounds {
+                let within = by_delays.executions.range(..=level.bound);
+                let expected: u64 = within.map(|(_, executions)| executions).sum();
+                if level.all.executions != expected {
+                    return Err(format!(
+                        "{} executions with at most {} delays, {expected} by brute force",
+                        level.all.executions, level.bound
+                    ));
+                }
+            }
         }
         compared.traces += 1;
     }

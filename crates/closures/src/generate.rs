@@ -158,6 +158,19 @@ pub fn coverage(program: &Program) -> BTreeMap<&'static str, usize> {
     counts
 }
 
+/// The program of this seed, in which some threads also make an assumption.
+pub fn assuming(seed: u64) -> Program {
+    let mut program = program(seed);
+    let mut random = Random::new(seed ^ 0x6173_7375_6d65);
+    let threads = program.threads.len();
+    for thread in (0..threads).filter(|_| random.percent(60)).collect::<Vec<_>>() {
+        let statements = &mut program.threads[thread];
+        let assumption = Statement::Assume(random.below(2), random.below(3) as i64);
+        statements.insert(random.below(statements.len() + 1), assumption);
+    }
+    program
+}
+
 /// The program of this seed.
 pub fn program(seed: u64) -> Program {
     let mut random = Random::new(seed ^ 0x636c_6f73_7572_6573);

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use crate::compare::compare;
 use crate::generate::{self, AWAITED};
+use crate::program::Program;
 use crate::shrink::shrink;
 
 /// The results of comparing many programs.
@@ -25,6 +26,8 @@ pub struct Report {
     pub assumed: u64,
     /// The number of executions of the reference.
     pub executions: u64,
+    /// The number of executions of the reference in which an assumption failed.
+    pub discarded: u64,
     /// The occurrences of each construct in the compared programs.
     pub constructs: BTreeMap<&'static str, usize>,
     /// For each kind of failure, the number of programs in which it is possible.
@@ -34,11 +37,20 @@ pub struct Report {
 }
 
 /// Compares the programs with these seeds.
-pub fn run(seeds: std::ops::Range<u64>, mut progress: impl FnMut(u64, &Report)) -> Report {
+pub fn run(seeds: std::ops::Range<u64>, progress: impl FnMut(u64, &Report)) -> Report {
+    run_generated(generate::program, seeds, progress)
+}
+
+/// Compares the programs that `generate` makes of these seeds.
+pub fn run_generated(
+    generate: fn(u64) -> Program,
+    seeds: std::ops::Range<u64>,
+    mut progress: impl FnMut(u64, &Report),
+) -> Report {
     let mut report = Report::default();
     for seed in seeds {
         progress(seed, &report);
-        let program = generate::program(seed);
+        let program = generate(seed);
         let constructs = generate::coverage(&program);
         if AWAITED.iter().any(|awaited| constructs.contains_key(awaited)) {
             report.passed_over += 1;
@@ -53,6 +65,7 @@ pub fn run(seeds: std::ops::Range<u64>, mut progress: impl FnMut(u64, &Report)) 
                 report.unfinished += compared.unfinished;
                 report.assumed += compared.assumed;
                 report.executions += compared.summary.executions;
+                report.discarded += compared.summary.discarded;
                 for (construct, times) in constructs {
                     *report.constructs.entry(construct).or_default() += times;
                 }

@@ -161,6 +161,8 @@ pub enum Statement {
     Scope(Vec<usize>, Vec<Statement>),
     /// Observes a number that the search chooses.
     Choose(u32),
+    /// Loads an atomic, and assumes that it does not have this value.
+    Assume(usize, i64),
     /// Reads a cell.
     CellRead(usize),
     /// Writes a cell.
@@ -312,6 +314,7 @@ impl Statement {
             S::IsFinished(_) => "is_finished",
             S::Scope(..) => "scope",
             S::Choose(_) => "choose",
+            S::Assume(..) => "assume",
             S::CellRead(_) => "cell read",
             S::CellWrite(_) => "cell write",
             S::Local => "thread local",

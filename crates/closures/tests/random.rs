@@ -6,6 +6,9 @@ use preempt_closures::many;
 /// The number of programs to compare.
 const PROGRAMS: u64 = 400;
 
+/// The number of programs with assumptions.
+const ASSUMING: u64 = 150;
+
 /// A broken build disagrees on many programs, each of which is shrunk: this many are enough.
 const DISAGREEMENTS: usize = 3;
 
@@ -28,6 +31,16 @@ fn the_library_agrees_with_brute_force() {
     });
     assert!(report.disagreements.is_empty(), "{report}");
     println!("{report}");
+}
+
+/// Executions in which an assumption fails are not executions, for every strategy.
+#[test]
+fn assumptions_agree_with_brute_force() {
+    let report = many::run_generated(generate::assuming, 0..ASSUMING, |_, report| {
+        assert!(report.disagreements.len() < DISAGREEMENTS, "{report}");
+    });
+    assert!(report.disagreements.is_empty(), "{report}");
+    assert!(report.discarded > 500 && report.executions > 500, "{report:?}");
 }
 
 /// A construct that is never generated is never compared.

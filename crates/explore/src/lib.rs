@@ -54,6 +54,6 @@ pub use plan::coverage::{Coverage, Limit, Omission};
 pub use plan::growth::{Growth, Sampling};
 pub use plan::tally::{BoundCoverage, Tally};
 pub use plan::{
-    Cache, Count, Limits, Order, Plan, Points, Reduction, Refusal, Requirement, Setting, Shrink,
-    StoreKind, Strategy, Subject, Term, Terms,
+    Cache, Cost, Count, Limits, Order, Plan, Points, Reduction, Refusal, Requirement, Setting,
+    Shrink, StoreKind, Strategy, Subject, Term, Terms,
 };

@@ -1,5 +1,5 @@
-//! All executions of a small program: their number within each preemption bound, the number of
-//! their traces, and their failures.
+//! All executions of a small program: their number within each bound on preemptions and on delays,
+//! the number of their traces, and their failures.
 //!
 //! A *trace* is a happens-before graph: each step with its accesses, and for each access the number
 //! of the write that it makes or observes. Two executions have the same set of such steps iff
@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::graph::{deadlock, ends_execution};
+use crate::graph::{Steps, deadlock, ends_execution};
 use crate::model::Model;
 use crate::race::{Race, races};
 use crate::run::{Access, Failure, Location};
@@ -35,7 +35,7 @@ pub struct Taken {
     pub accesses: Vec<Access>,
 }
 
-/// The executions with one number of preemptions.
+/// The executions of one cost.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
     /// The number of executions.
@@ -44,38 +44,77 @@ pub struct Level {
     traces: BTreeSet<Vec<Action>>,
 }
 
-/// All executions of a program.
+/// All executions of a program, each with its cost: its preemptions or its delays.
 #[derive(Clone, Debug, Default)]
 pub struct Executions {
-    /// The executions by their number of preemptions.
+    /// The executions by their cost.
     pub levels: BTreeMap<u32, Level>,
-    /// Each failure with the fewest preemptions that show it.
+    /// Each failure with the least cost that shows it.
     pub failures: BTreeMap<Failure, u32>,
-    /// Each data race with the fewest preemptions that show it.
+    /// Each data race with the least cost that shows it.
     pub races: BTreeMap<Race, u32>,
 }
 
 impl Executions {
-    /// The number of executions with at most `bound` preemptions.
+    /// The number of executions whose cost is at most `bound`.
     pub fn within(&self, bound: u32) -> u64 {
         self.levels.range(..=bound).map(|(_, level)| level.executions).sum()
     }
 
-    /// The number of traces of the executions with at most `bound` preemptions.
+    /// The number of traces of the executions whose cost is at most `bound`.
     pub fn traces_within(&self, bound: u32) -> u64 {
         let mut all = BTreeSet::new();
         self.levels.range(..=bound).for_each(|(_, level)| all.extend(&level.traces));
         all.len() as u64
     }
 
-    /// The failures that executions with at most `bound` preemptions show.
+    /// The failures that executions whose cost is at most `bound` show.
     pub fn failures_within(&self, bound: u32) -> BTreeSet<Failure> {
         self.failures.iter().filter(|&(_, &least)| least <= bound).map(|(f, _)| f.clone()).collect()
     }
 
-    /// The maximum number of preemptions of an execution.
+    /// The greatest cost of an execution.
     pub fn most(&self) -> u32 {
         self.levels.keys().last().copied().unwrap_or(0)
+    }
+}
+
+/// All executions of a program, once by each cost.
+#[derive(Clone, Debug, Default)]
+pub struct ByCost {
+    /// A preemption is a switch away from a thread that could continue.
+    pub preemptions: Executions,
+    /// The delays of a step are the threads that could step and that a round robin, which starts
+    /// with the thread of the last step, would run before its thread.
+    pub delays: Executions,
+}
+
+/// What an execution has cost so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Costs {
+    preemptions: u32,
+    delays: u32,
+}
+
+impl Costs {
+    /// The costs with a step of `thread` after one of `last`.
+    fn with(self, thread: usize, last: Option<usize>, steps: &Steps<'_>) -> Costs {
+        let preempts = last.is_some_and(|last| last != thread && steps.enables(last));
+        let from = last.unwrap_or(0);
+        let mut skipped = BTreeSet::new();
+        for other in steps.steps.iter().map(|step| step.thread) {
+            let comes_before = match from <= thread {
+                true => from <= other && other < thread,
+                false => from <= other || other < thread,
+            };
+            if comes_before {
+                skipped.insert(other);
+            }
+        }
+        Costs {
+            preemptions: self.preemptions + u32::from(preempts),
+            delays: self.delays + skipped.len() as u32,
+        }
     }
 }
 
@@ -103,11 +142,11 @@ pub struct Most {
 }
 
 /// All executions of a program whose graph has no cycles.
-pub fn all(model: &Model<'_>, most: Most) -> Result<Executions, Unknown> {
+pub fn all(model: &Model<'_>, most: Most) -> Result<ByCost, Unknown> {
     let first = model.initial().map_err(|_| Unknown::NoStart)?;
-    let (taken, found) = (Vec::new(), Executions::default());
+    let (taken, found) = (Vec::new(), ByCost::default());
     let mut walk = Walk { model, most, executions: 0, steps: 0, taken, found };
-    walk.from(&first, None, 0)?;
+    walk.from(&first, None, Costs::default())?;
     Ok(walk.found)
 }
 
@@ -118,7 +157,7 @@ struct Walk<'m, 'p> {
     executions: u64,
     steps: usize,
     taken: Vec<Taken>,
-    found: Executions,
+    found: ByCost,
 }
 
 impl<'p> Walk<'_, 'p> {
@@ -127,45 +166,51 @@ impl<'p> Walk<'_, 'p> {
         &mut self,
         state: &State<'p>,
         last: Option<usize>,
-        preemptions: u32,
+        costs: Costs,
     ) -> Result<(), Unknown> {
         if let Some(failure) = self.model.broken_invariant(state) {
-            self.note(failure, preemptions);
+            self.note(failure, costs);
         }
         let steps = self.model.steps(state, false);
         if steps.is_deadlock() {
-            self.note(deadlock(), preemptions);
+            self.note(deadlock(), costs);
         }
         if steps.steps.is_empty() {
-            return self.end(preemptions);
+            return self.end(costs);
         }
-        let enabled = last.is_some_and(|last| steps.enables(last));
-        for step in steps.steps {
-            let preempts = enabled && last != Some(step.thread);
-            let preemptions = preemptions + u32::from(preempts);
+        for step in &steps.steps {
+            let costs = costs.with(step.thread, last, &steps);
             let ends = step.failure.is_some() && ends_execution();
-            if let Some(failure) = step.failure {
-                self.note(failure, preemptions);
+            if let Some(failure) = step.failure.clone() {
+                self.note(failure, costs);
             }
             let (thread, alternative) = (step.thread, step.alternative);
-            self.taken.push(Taken { thread, alternative, accesses: step.accesses });
+            self.taken.push(Taken { thread, alternative, accesses: step.accesses.clone() });
             if ends {
-                self.end(preemptions)?;
+                self.end(costs)?;
             } else {
-                self.from(&step.to, Some(thread), preemptions)?;
+                self.from(&step.to, Some(thread), costs)?;
             }
             self.taken.pop();
         }
         Ok(())
     }
 
-    fn note(&mut self, failure: Failure, preemptions: u32) {
-        let least = self.found.failures.entry(failure).or_insert(preemptions);
-        *least = preemptions.min(*least);
+    /// Both ways of counting, each with its cost.
+    fn each(&mut self, costs: Costs) -> [(&mut Executions, u32); 2] {
+        let ByCost { preemptions, delays } = &mut self.found;
+        [(preemptions, costs.preemptions), (delays, costs.delays)]
+    }
+
+    fn note(&mut self, failure: Failure, costs: Costs) {
+        for (found, cost) in self.each(costs) {
+            let least = found.failures.entry(failure.clone()).or_insert(cost);
+            *least = cost.min(*least);
+        }
     }
 
     /// Records a finished execution.
-    fn end(&mut self, preemptions: u32) -> Result<(), Unknown> {
+    fn end(&mut self, costs: Costs) -> Result<(), Unknown> {
         self.executions += 1;
         self.steps += self.taken.len();
         if self.executions > self.most.executions {
@@ -174,14 +219,16 @@ impl<'p> Walk<'_, 'p> {
         if self.steps > self.most.steps {
             return Err(Unknown::TooLong);
         }
-        for race in races(&self.taken) {
-            let least = self.found.races.entry(race).or_insert(preemptions);
-            *least = preemptions.min(*least);
+        let (races, trace) = (races(&self.taken), trace(&self.taken));
+        for (found, cost) in self.each(costs) {
+            for race in &races {
+                let least = found.races.entry(race.clone()).or_insert(cost);
+                *least = cost.min(*least);
+            }
+            let level = found.levels.entry(cost).or_default();
+            level.executions += 1;
+            level.traces.insert(trace.clone());
         }
-        let trace = trace(&self.taken);
-        let level = self.found.levels.entry(preemptions).or_default();
-        level.executions += 1;
-        level.traces.insert(trace);
         Ok(())
     }
 }

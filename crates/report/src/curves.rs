@@ -1,9 +1,9 @@
 //! The growth of coverage of several searches of one program, as a table and as a chart.
 //!
 //! Against the number of executions, as in icb's Figures 2, 5 and 6; or against the bound on
-//! preemptions, as in its Figures 1 and 4.
+//! preemptions, as in its Figures 1 and 4, or on delays.
 
-use preempt_explore::{BoundCoverage, Outcome, Tally};
+use preempt_explore::{BoundCoverage, Cost, Outcome, Tally};
 
 use crate::bounds::{aligned, table};
 use crate::number::grouped;
@@ -102,6 +102,16 @@ pub fn table_by_executions(curves: &[Curve], covered: Covered) -> String {
     format!("{} by number of executions\n\n{}\n", covered.noun(), aligned(&columns).join("\n"))
 }
 
+/// The label of an axis of bounds.
+fn bound_label(curves: &[Curve]) -> &'static str {
+    let counts = |cost| curves.iter().all(|curve| curve.outcome.strategy.cost() == cost);
+    match (counts(Cost::Preemptions), counts(Cost::Delays)) {
+        (true, _) => "preemptions at most",
+        (false, true) => "delays at most",
+        (false, false) => "preemptions or delays at most",
+    }
+}
+
 /// The coverage that each bound adds, for each search.
 pub fn table_by_bound(curves: &[Curve], covered: Covered) -> String {
     let mut text = String::new();
@@ -171,7 +181,7 @@ pub fn chart_by_bound(title: &str, curves: &[Curve], covered: Covered) -> Chart 
         Some(_) => Axis::percent(format!("{} covered", covered.noun())),
         None => Axis::linear(covered.noun()),
     };
-    let mut chart = Chart::new(title, Axis::whole("preemptions at most"), y);
+    let mut chart = Chart::new(title, Axis::whole(bound_label(curves)), y);
     for (number, curve) in curves.iter().enumerate() {
         let all = all.as_ref().map_or(100, |all| all[number].max(1));
         let points = curve

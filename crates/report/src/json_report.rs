@@ -2,7 +2,7 @@
 //!
 //! Fields are added, never renamed. What the strategy does not know is null.
 
-use preempt_explore::{BoundCoverage, Order, Outcome, Plan};
+use preempt_explore::{BoundCoverage, Cache, Outcome, Plan};
 use preempt_system::{Failure, Finding, Narration, Shrunk};
 
 use crate::check_report::{CheckReport, Unreached, UnreachedPlace};
@@ -59,6 +59,8 @@ impl CheckReport<'_> {
         ];
         // Omitted if it is unknown.
         let known = self.unreached.as_ref().filter(|&unreached| *unreached != Unreached::Open);
+        let discarded = outcome.tally.map(|tally| tally.discarded).filter(|&count| count > 0);
+        fields.extend(discarded.map(|count| ("discarded", count.into())));
         let spilled = Some(outcome.spilled_bytes).filter(|&bytes| bytes > 0);
         fields.extend(spilled.map(|bytes| ("spilled_bytes", bytes.into())));
         fields.extend(outcome.rerun.map(|took| ("rerun_seconds", took.as_secs_f64().into())));
@@ -106,7 +108,7 @@ fn strategy(plan: &Plan) -> Value {
         ("reduce", words::reduction(plan.reduction).into()),
     ];
     if plan.order.is_of_executions() {
-        let cache = if let Order::Icb { cache } = plan.order { Some(cache.name()) } else { None };
+        let cache = plan.order.cache().map(Cache::name);
         fields.extend([("cache", cache.into()), ("bound", plan.bound.into())]);
     } else {
         fields.push(("store", plan.store.name().into()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use preempt_explore::{Order, Outcome, Plan, Points, Tally};
+use preempt_explore::{Outcome, Plan, Points, Tally};
 use preempt_system::{Finding, MemoryModel, Narration, Shrunk, Verdict};
 
 use crate::bounds;
@@ -173,6 +173,7 @@ fn searched(checked: &CheckReport<'_>) -> String {
 fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     let mut parts = vec![counted(tally.executions, "execution")];
     parts.extend((tally.cut > 0).then(|| format!("{} cut", counted(tally.cut, "execution"))));
+    parts.extend((tally.discarded > 0).then(|| format!("{} discarded", tally.discarded)));
     parts.extend(tally.traces.map(|traces| counted(traces, "trace")));
     parts.extend(tally.states.map(|states| counted(states, "state")));
     parts.push(counted(tally.steps, "step"));
@@ -180,10 +181,10 @@ fn executed(plan: &Plan, tally: &Tally, depth: u32) -> String {
     if plan.points == Points::Sync {
         text += ", points at synchronisation";
     }
-    match plan.order {
-        Order::Icb { cache } => text += &format!(", cache {}", cache.name()),
-        order if order.samples() => text += &format!(", seed {}", plan.seed),
-        _ => {}
+    match plan.order.cache() {
+        Some(cache) => text += &format!(", cache {}", cache.name()),
+        None if plan.order.samples() => text += &format!(", seed {}", plan.seed),
+        None => {}
     }
     text
 }

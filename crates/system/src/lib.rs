@@ -54,6 +54,7 @@ pub mod arrows;
 pub mod batch;
 pub mod clock;
 mod clock_table;
+pub mod delay;
 pub mod fingerprint;
 pub mod footprint;
 pub mod hb;

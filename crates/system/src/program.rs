@@ -144,6 +144,12 @@ pub trait System {
         false
     }
 
+    /// Whether an assumption of the program does not hold in the current execution, so that it is
+    /// not an execution of the program: its end is not counted and not judged.
+    fn is_discarded(&self) -> bool {
+        false
+    }
+
     /// The failure of an execution that ends here with threads that wait or spin forever; `failure`
     /// is the deadlock or the livelock that it would be. `None` if these threads may wait: in the
     /// test of a structure whose operations block, a reader of an empty channel is not an error.

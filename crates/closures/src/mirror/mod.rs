@@ -269,6 +269,9 @@ impl Thread<'_> {
             }
             S::Scope(ref threads, ref block) => self.scope(threads, block),
             S::Choose(below) => self.see(preempt::choose(below).into()),
+            S::Assume(at, value) => {
+                preempt::assume(shared.atomic(at).load(SeqCst) != value);
+            }
             S::CellRead(at) => shared.cells.0[at].with(|_| ()),
             S::CellWrite(at) => shared.cells.0[at].with_mut(|_| ()),
             S::Local => {

@@ -60,6 +60,24 @@ pub struct Summary {
     pub waits_busily: bool,
     /// The maximum number of preemptions of an execution.
     pub preemptions: u32,
+    /// The executions by their number of delays; `None` if threads are not started in the same
+    /// order in all executions: the library numbers them in the order in which it meets them.
+    pub delays: Option<ByDelays>,
+    /// The number of executions in which an assumption failed. Nothing else counts them.
+    pub discarded: u64,
+}
+
+/// The results of all executions by their number of delays.
+#[derive(Clone, Debug, Default)]
+pub struct ByDelays {
+    /// The number of executions with each number of delays.
+    pub executions: BTreeMap<u32, u64>,
+    /// The number of traces whose fewest delays are this number.
+    pub traces: BTreeMap<u32, u64>,
+    /// The observed values, each with the fewest delays that show them.
+    pub observed: BTreeMap<Observed, u32>,
+    /// The failures, each with the fewest delays that show it.
+    pub failures: BTreeMap<Kind, u32>,
 }
 
 impl Summary {
@@ -90,10 +108,21 @@ pub fn failures(program: &Program, most: u64) -> Option<BTreeMap<Kind, u32>> {
 }
 
 fn search(program: &Program, most: u64, after: After) -> Option<Summary> {
-    let mut search =
-        Search { program, most, after, summary: Summary::default(), traces: HashMap::new() };
+    let mut search = Search {
+        program,
+        most,
+        after,
+        summary: Summary::default(),
+        traces: HashMap::new(),
+        delays: ByDelays::default(),
+        delay_traces: HashMap::new(),
+        started: Vec::new(),
+        one_order: true,
+    };
     search.visit(&State::new(program))?;
-    let Search { mut summary, traces, .. } = search;
+    let Search { mut summary, traces, mut delays, delay_traces, one_order, .. } = search;
+    delay_traces.values().for_each(|&least| *delays.traces.entry(least).or_default() += 1);
+    summary.delays = one_order.then_some(delays);
     summary.traces.resize(summary.preemptions as usize + 1, 0);
     traces.values().for_each(|&preemptions| summary.traces[preemptions as usize] += 1);
     Some(summary)
@@ -106,6 +135,13 @@ struct Search<'a> {
     summary: Summary,
     /// The traces, each with the fewest preemptions of its executions.
     traces: HashMap<Vec<Event>, u32>,
+    delays: ByDelays,
+    /// The traces, each with the fewest delays of its executions.
+    delay_traces: HashMap<Vec<Event>, u32>,
+    /// The threads in the order in which the longest list of started threads so far has them.
+    started: Vec<usize>,
+    /// Whether every list of started threads was a beginning of that one.
+    one_order: bool,
 }
 
 impl Search<'_> {
@@ -132,14 +168,30 @@ impl Search<'_> {
     fn fails(&mut self, state: &State, kind: Kind) {
         let least = |known: &mut u32| *known = (*known).min(state.preemptions);
         self.summary.failures.entry(kind).and_modify(least).or_insert(state.preemptions);
+        let known = self.delays.failures.entry(kind).or_insert(state.delays);
+        *known = state.delays.min(*known);
+    }
+
+    /// Records whether threads are started in the same order in all executions.
+    fn compare_starts(&mut self, started: &[usize]) {
+        let common = self.started.len().min(started.len());
+        self.one_order &= self.started[..common] == started[..common];
+        if started.len() > self.started.len() {
+            self.started = started.to_vec();
+        }
     }
 
     fn end(&mut self, state: &State, failure: Option<Kind>) -> Option<()> {
         let summary = &mut self.summary;
-        summary.executions += 1;
-        if summary.executions > self.most {
+        if summary.executions + summary.discarded >= self.most {
             return None;
         }
+        // A panic or a race comes before the failed assumption in another order of the same steps.
+        if state.is_discarded() && !matches!(failure, Some(Kind::Panic | Kind::Race)) {
+            summary.discarded += 1;
+            return Some(());
+        }
+        summary.executions += 1;
         let preemptions = state.preemptions;
         summary.preemptions = summary.preemptions.max(preemptions);
         let least = |known: &mut u32| *known = (*known).min(preemptions);
@@ -147,12 +199,18 @@ impl Search<'_> {
             summary.waits_busily |= kind == Kind::Livelock && state.waits_busily();
             self.fails(state, kind);
         } else if let Some(observed) = state.observed() {
+            let known = self.delays.observed.entry(observed.clone()).or_insert(state.delays);
+            *known = state.delays.min(*known);
             self.summary.observed.entry(observed).and_modify(least).or_insert(preemptions);
         }
         // Sorting by thread gives equivalent executions the same list: each thread's steps, and the
         // steps that each depends on.
         let mut trace = state.events.clone();
         trace.sort_by_key(|&(thread, _, _)| thread);
+        self.compare_starts(&state.started);
+        *self.delays.executions.entry(state.delays).or_default() += 1;
+        let known = self.delay_traces.entry(trace.clone()).or_insert(state.delays);
+        *known = state.delays.min(*known);
         self.traces.entry(trace).and_modify(least).or_insert(preemptions);
         Some(())
     }

@@ -63,7 +63,7 @@ impl Objects {
     pub(super) fn touched(&self, me: usize, op: Op) -> Vec<(Place, Access)> {
         use Access::{Read, Write};
         match op {
-            Op::Private | Op::Choose(_) => vec![],
+            Op::Private | Op::Choose(_) | Op::Assume => vec![],
             Op::Atomic(at, AtomicOp::Load, _) | Op::Await(at, _) => vec![(Place::Atomic(at), Read)],
             Op::Atomic(at, op, _) => vec![(Place::Atomic(at), unless(self.fails(at, op)))],
             Op::TryLock(mutex) => {

@@ -35,6 +35,11 @@ pub struct State {
     /// The thread that took the last step; at the start it is main.
     pub(super) last: usize,
     pub(super) preemptions: u32,
+    /// How often a thread that could step was skipped in a round robin, which goes through the
+    /// threads in the order in which they were started and begins at the thread of the last step.
+    pub(super) delays: u32,
+    /// The threads in the order in which they were started.
+    pub(super) started: Vec<usize>,
     /// The failure of the last step.
     pub(super) failure: Option<Kind>,
 }
@@ -61,6 +66,8 @@ impl State {
             events: Vec::new(),
             last: 0,
             preemptions: 0,
+            delays: 0,
+            started: vec![0],
             failure: None,
         };
         state.proceed(program, 0);
@@ -83,6 +90,7 @@ impl State {
                 Op::Spawn(child) => {
                     self.dependence.threads[child] = self.dependence.threads[me];
                     self.order.spawn(me, child);
+                    self.started.push(child);
                     self.proceed(program, child);
                 }
                 Op::CellRead(cell) => self.access(me, cell, Access::Read),
@@ -131,6 +139,7 @@ impl State {
             Op::Park { early } => can(early || objects.tokens & 1 << thread != 0),
             Op::Join(child) => can(self.finished[child]),
             Op::Choose(below) => below,
+            Op::Assume => 0,
             Op::Await(atomic, _) => can(objects.atomics[atomic] != 0),
             Op::OnceEnter(once) => can(objects.onces[once] != 1),
             Op::Send(_) => {
@@ -155,6 +164,11 @@ impl State {
         if me != self.last && self.alternatives(program, self.last) > 0 {
             self.preemptions += 1;
         }
+        let place = |thread| self.started.iter().position(|&started| started == thread);
+        let from = place(self.last).expect("a thread that has stepped was started");
+        let skipped = self.started.iter().cycle().skip(from).take_while(|&&thread| thread != me);
+        let enabled = skipped.filter(|&&thread| self.alternatives(program, thread) > 0);
+        self.delays += enabled.count() as u32;
         self.last = me;
         let op = self.pending(me).expect("a thread that steps has not ended");
         let touched = self.objects.touched(me, op);
@@ -294,6 +308,7 @@ impl State {
                 0
             }
             Op::Choose(_) => alternative.into(),
+            Op::Assume => unreachable!("a thread whose assumption failed takes no step"),
             Op::OnceEnter(once) => {
                 self.order.acquire(me, Place::Once(once));
                 let stage = &mut self.objects.onces[once];
@@ -455,6 +470,11 @@ impl State {
         }
         let spins = |next: &Option<Next>| matches!(next, Some(Next::At(Op::Await(..))));
         Some(if self.next.iter().any(spins) { Kind::Livelock } else { Kind::Deadlock })
+    }
+
+    /// Whether an assumption of a thread has failed.
+    pub fn is_discarded(&self) -> bool {
+        self.next.iter().any(|next| matches!(next, Some(Next::At(Op::Assume))))
     }
 
     /// Whether a thread waits in a loop whose iterations change state.

@@ -105,6 +105,8 @@ pub enum Op {
     TakeWaker(usize),
     /// Calls the waker that [`Op::TakeWaker`] replied.
     CallWaker(i64),
+    /// Waits forever: an assumption has failed.
+    Assume,
     /// The end of the thread.
     Finish,
     /// Spawns a thread.
@@ -363,6 +365,12 @@ impl Thread<'_> {
             S::IsFinished(thread) => self.see(Op::IsFinished(thread)),
             S::Scope(ref threads, ref block) => self.scope(threads, block),
             S::Choose(below) => self.see(Op::Choose(below)),
+            S::Assume(atomic, value) => {
+                if self.ask(Op::Atomic(atomic, AtomicOp::Load, Ordering::SeqCst))? == value {
+                    self.ask(Op::Assume)?;
+                }
+                Ok(())
+            }
             S::CellRead(cell) => self.ask(Op::CellRead(cell)).map(drop),
             S::CellWrite(cell) => self.ask(Op::CellWrite(cell)).map(drop),
             S::Local => {

@@ -65,7 +65,7 @@ pub(super) fn attempt<P: Program>(
 fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<(), Stop<P::Need>> {
     let steps = plan.limits.depth;
     let threads = workers.cursor.threads();
-    let within = |preemptions| Extent { preemptions, steps };
+    let within = |cost| Extent { cost, steps };
     let search = match plan.strategy {
         Strategy::Executions { search, .. } => search,
         Strategy::Blocks(dependence) => {
@@ -86,7 +86,7 @@ fn run<P: Program>(plan: &ResolvedPlan, workers: &mut Workers<'_, P>) -> Result<
         other => unreachable!("{other:?} does not search executions"),
     };
     match search {
-        ExecutionSearch::Icb { cache, bound, past_bound } => {
+        ExecutionSearch::Icb { cache, bound, past_bound, .. } => {
             let icb = Icb::new(within(bound), past_bound, workers.count());
             workers.explore_rounds(&icb, cache)
         }

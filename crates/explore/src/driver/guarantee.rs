@@ -3,10 +3,10 @@
 use preempt_system::memory::MemoryModel;
 
 use crate::driver::outcome::{Outcome, counted};
-use crate::plan::Cache;
 use crate::plan::coverage::Limit;
 use crate::plan::strategy::{ExecutionSearch, Strategy, Transactions};
 use crate::plan::tally::{BoundCoverage, Tally};
+use crate::plan::{Cache, Cost};
 
 /// The sentence for a reduction by transactions.
 pub(crate) fn of_transactions(outcome: &Outcome) -> String {
@@ -34,6 +34,16 @@ pub(crate) fn of_transactions(outcome: &Outcome) -> String {
 
 /// The sentence for a search over executions.
 pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
+    let sentence = of_counted_executions(outcome, tally);
+    if tally.discarded == 0 {
+        return sentence;
+    }
+    let discarded = counted(tally.discarded, "execution");
+    format!("{sentence}; not counted: {discarded} in which an assumption failed")
+}
+
+/// The same without the executions that were discarded.
+fn of_counted_executions(outcome: &Outcome, tally: &Tally) -> String {
     let errors = outcome.errors();
     if outcome.complete {
         let why = if outcome.bounds.is_empty() { "" } else { "the bound never cut a choice; " };
@@ -146,11 +156,11 @@ fn within(outcome: &Outcome, bound: &BoundCoverage) -> String {
 
 /// The unit of a bound.
 fn cost(outcome: &Outcome, count: u64) -> String {
-    let preemptions = counted(count, "preemption");
+    let switches = counted(count, outcome.strategy.cost().noun());
     match (outcome.memory, count) {
-        (MemoryModel::Weak, 1) => format!("{preemptions} or stale access"),
-        (MemoryModel::Weak, _) => format!("{preemptions} or stale accesses"),
-        _ => preemptions,
+        (MemoryModel::Weak, 1) => format!("{switches} or stale access"),
+        (MemoryModel::Weak, _) => format!("{switches} or stale accesses"),
+        _ => switches,
     }
 }
 
@@ -182,9 +192,20 @@ fn before(outcome: &Outcome) -> String {
     }
 }
 
-/// The fewest preemptions or steps of any error, as the first finding shows.
+/// The fewest preemptions, delays or steps of any error, as the first finding shows.
 fn fewest(outcome: &Outcome) -> String {
     match (outcome.strategy.executions(), outcome.findings.first()) {
+        // The schedule of the finding may have been replaced by one with fewer preemptions and more
+        // delays. It was found in the first level that was not completed.
+        (Some(ExecutionSearch::Icb { cost: Cost::Delays, .. }), Some(_)) => {
+            match outcome.bounds.last() {
+                Some(bound) => format!(
+                    "; no error needs fewer than {}",
+                    cost(outcome, u64::from(bound.bound) + 1)
+                ),
+                None => String::new(),
+            }
+        }
         (Some(ExecutionSearch::Icb { .. }), Some(first)) if first.preemptions > 0 => {
             format!("; no error needs fewer than {}", cost(outcome, first.preemptions.into()))
         }

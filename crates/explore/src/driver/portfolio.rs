@@ -76,8 +76,8 @@ impl Plan {
     }
 
     /// [Chooses](Plan::choose) the order and the reduction for a program without a given bound:
-    /// strategies that take a bound get [`BOUND`], and iterative context bounding continues past it
-    /// up to `executions` in all.
+    /// strategies that take a bound get [`BOUND`], and those by levels continue past it up
+    /// to `executions` in all.
     pub fn choose_with_usual_bound(
         self,
         order: Option<Order>,
@@ -86,7 +86,7 @@ impl Plan {
     ) -> Plan {
         let plan = self.bound(BOUND).choose(order, reduction, Subject::Program);
         match plan.order {
-            Order::Icb { .. } => plan.past_bound(executions),
+            Order::Icb { .. } | Order::Delay { .. } => plan.past_bound(executions),
             _ => Plan { bound: plan.bound.filter(|_| plan.entry().takes_bound()), ..plan },
         }
     }

@@ -15,6 +15,8 @@ pub struct End {
     pub failures: Vec<Failure>,
     /// The preemptions of the schedule.
     pub preemptions: u32,
+    /// The cost of the schedule in the unit that the cursor [counts](Cursor::counting).
+    pub(crate) cost: u32,
     /// If the execution is a livelock, how many of its last steps it can repeat forever; otherwise
     /// 0.
     pub cycle: usize,
@@ -50,7 +52,8 @@ pub fn end<S: System>(mut cursor: Cursor<S>, schedule: &Schedule) -> Result<End,
     }
     let cycle = cycle(&cursor);
     let failures = failures_at_end(&mut cursor, failed);
-    Ok(End { failures, preemptions: cursor.preemptions().count(), cycle })
+    let (preemptions, cost) = (cursor.preemptions().count(), cursor.cost());
+    Ok(End { failures, preemptions, cost, cycle })
 }
 
 /// The failures at the end of the execution of `cursor`; `failed` is that of its last step.

@@ -527,11 +527,16 @@ impl Search {
         }
     }
 
+    /// The same, with the cost of steps in the unit of the search.
+    fn counting_cursor<'p, P: Program>(&self, program: &'p P) -> Cursor<P::System<'p>> {
+        self.cursor(program).counting(self.plan.strategy.cost())
+    }
+
     /// The schedule without the steps that fail before its last, if it ends in the same failure
     /// without them. In a search that keeps going, other threads continue after a failure. Where
     /// the failing step has changed nothing (over models it never does), they could have done the
     /// same without it: so every failure is the first of some execution, and this is its schedule,
-    /// unless that has more preemptions.
+    /// unless that costs more.
     fn without_other_failures<P: Program>(
         &self,
         program: &P,
@@ -541,7 +546,7 @@ impl Search {
         if !self.plan.keep_going {
             return schedule;
         }
-        let (mut cursor, mut kept) = (self.cursor(program), Vec::new());
+        let (mut cursor, mut kept) = (self.counting_cursor(program), Vec::new());
         for (at, &choice) in schedule.steps().iter().enumerate() {
             if choice.thread.index() >= cursor.threads() || !cursor.can(choice) {
                 return schedule;
@@ -556,11 +561,12 @@ impl Search {
         if kept.steps().len() == schedule.steps().len() {
             return schedule;
         }
-        // A switch away from a failed thread is not a preemption, a switch away from a thread that
-        // could fail is one. A bound decides which schedules exist, so none may get more.
-        let most = cursor.preemptions().count();
-        match replay::end(self.cursor(program), &kept) {
-            Ok(end) if end.failures.contains(failure) && end.preemptions <= most => kept,
+        // A switch away from a failed thread costs nothing, a switch away from a thread that could
+        // fail is a preemption or a delay. A bound decides which schedules exist, so none may cost
+        // more.
+        let most = cursor.cost();
+        match replay::end(self.counting_cursor(program), &kept) {
+            Ok(end) if end.failures.contains(failure) && end.cost <= most => kept,
             _ => schedule,
         }
     }

@@ -34,13 +34,13 @@ use crate::plan::{Cache, ResolvedPlan};
 /// The result of several workers.
 struct ParallelResult {
     explored: Explored,
-    /// The most preemptions of any failing schedule.
-    most_preemptions: Option<u32>,
+    /// The greatest cost of any failing schedule.
+    greatest_cost: Option<u32>,
     /// Whether one worker has to search everything again.
     rerun_all: bool,
 }
 
-save_fields!(ParallelResult { explored, most_preemptions, rerun_all });
+save_fields!(ParallelResult { explored, greatest_cost, rerun_all });
 
 /// Sets the frame of checkpoints: the result of several workers, once one worker searches again.
 fn set_frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&ParallelResult>) {
@@ -64,27 +64,24 @@ pub(super) fn explore_with_rerun<P: Program>(
         control.stop(Stop::Rerun);
     }
     let first = first.unwrap_or_else(|| {
-        let (explored, most_preemptions) = attempt(plan, program, control);
-        ParallelResult {
-            explored,
-            most_preemptions,
-            rerun_all: control.reason() == Some(Stop::Rerun),
-        }
+        let (explored, greatest_cost) = attempt(plan, program, control);
+        ParallelResult { explored, greatest_cost, rerun_all: control.reason() == Some(Stop::Rerun) }
     });
     if plan.first && !first.explored.failures.is_empty() {
         return first_found(first.explored, control);
     }
-    let again = match (control.reason(), first.most_preemptions, plan.strategy.executions()) {
+    let again = match (control.reason(), first.greatest_cost, plan.strategy.executions()) {
         (Some(Stop::Rerun), ..) | (None, Some(_), Some(ExecutionSearch::DfsHb { .. })) => {
             plan.strategy
         }
         (
             None,
             Some(most),
-            Some(ExecutionSearch::Icb { cache: cache @ (Cache::State | Cache::Hb), .. }),
+            Some(ExecutionSearch::Icb { cost, cache: cache @ (Cache::State | Cache::Hb), .. }),
         ) => {
             // Only schedules are searched for, and none is beyond this bound.
-            let search = ExecutionSearch::Icb { cache, bound: Some(most), past_bound: None };
+            let bound = Some(most);
+            let search = ExecutionSearch::Icb { cost, cache, bound, past_bound: None };
             Strategy::Executions { search, points: plan.strategy.points() }
         }
         _ => return first.explored,

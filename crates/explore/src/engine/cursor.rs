@@ -15,13 +15,14 @@ mod forward;
 
 use preempt_system::{
     Capacity, Choice, Failure, Fingerprint, Footprint, HbGraph, Model, Pending, Preemptions,
-    Schedule, Status, System, ThreadId, ThreadSet,
+    Schedule, Status, System, ThreadId, ThreadSet, delay,
 };
 
 use smallvec::SmallVec;
 
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::model::ModelExecution;
+use crate::plan::Cost;
 
 /// The longest cycle of own steps by which a spinning thread is recognised.
 const LONGEST_ROUND: usize = 16;
@@ -39,6 +40,7 @@ struct Taken {
     nth: u32,
     enabled: ThreadSet,
     preemptions: Preemptions,
+    delays: u32,
     forced: u32,
     /// The length of [`Cursor::undo`] before the step.
     undo: u32,
@@ -63,6 +65,10 @@ pub struct Cursor<S> {
     vacant: ThreadSet,
     enabled: ThreadSet,
     preemptions: Preemptions,
+    /// What the search bounds.
+    cost: Cost,
+    /// The number of delays and stale steps so far, if the search bounds delays.
+    delays: u32,
     /// The number of consecutive steps by threads that are held back, because no other thread could
     /// move.
     forced: u32,
@@ -105,6 +111,8 @@ impl<S: System> Cursor<S> {
             vacant: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
             preemptions,
+            cost: Cost::Preemptions,
+            delays: 0,
             forced: 0,
             fair: false,
             has_held: false,
@@ -135,6 +143,14 @@ impl<S: System> Cursor<S> {
     /// until another thread does.
     pub fn fair(mut self) -> Self {
         self.fair = true;
+        self
+    }
+
+    /// Counts the cost of steps in this unit from now on, which has to be the beginning of the
+    /// execution.
+    pub fn counting(mut self, cost: Cost) -> Self {
+        assert!(self.is_empty(), "the cost of an execution includes all its steps");
+        self.cost = cost;
         self
     }
 
@@ -246,26 +262,56 @@ impl<S: System> Cursor<S> {
         self.preemptions
     }
 
-    /// The number of preemptions and stale steps after `choice`, which can be taken now.
+    /// The cost so far: preemptions or [delays](Cursor::counting), and stale steps.
+    pub(crate) fn cost(&self) -> u32 {
+        match self.cost {
+            Cost::Preemptions => self.preemptions.count(),
+            Cost::Delays => self.delays,
+        }
+    }
+
+    /// The cost after `choice`, which can be taken now.
     #[inline]
     pub fn cost_with(&self, choice: Choice) -> u32 {
         // Alternative 0 is never stale.
         let stale =
             choice.alternative != 0 && self.pending(choice.thread).is_stale(choice.alternative);
-        self.preemptions_with(choice.thread) + u32::from(stale)
+        let switched = match self.cost {
+            Cost::Preemptions => self.preemptions_with(choice.thread),
+            Cost::Delays => self.delays_with(choice.thread),
+        };
+        switched + u32::from(stale)
+    }
+
+    /// The number of delays after a step of `thread`.
+    fn delays_with(&self, thread: ThreadId) -> u32 {
+        self.delays + delay::delays(self.running(), thread, self.enabled)
+    }
+
+    /// The same where the execution had `len` steps.
+    fn delays_with_at(&self, len: usize, thread: ThreadId) -> u32 {
+        let Some(step) = self.steps.get(len) else { return self.delays_with(thread) };
+        let running = match len.checked_sub(1) {
+            Some(last) => Some(self.choice(last).thread),
+            None => self.system.initially_running(),
+        };
+        step.delays + delay::delays(running, thread, step.enabled)
     }
 
     /// The same for a step that could be taken where the execution had `len` steps.
     pub(crate) fn cost_with_at(&self, len: usize, choice: Choice) -> u32 {
-        let preemptions = self.preemptions_with_at(len, choice.thread);
+        let switched = match self.cost {
+            Cost::Preemptions => self.preemptions_with_at(len, choice.thread),
+            Cost::Delays => self.delays_with_at(len, choice.thread),
+        };
         if choice.alternative == 0 {
-            return preemptions;
+            return switched;
         }
         // The pending entry of a thread changes by its own steps at the latest. Another step may
         // have changed its alternatives, but not from which number on they are stale.
         let own = (len..self.steps.len()).find(|&at| self.choice(at).thread == choice.thread);
         let pending = own.map_or_else(|| self.pending(choice.thread), |at| self.pending_before(at));
-        preemptions + u32::from(pending.is_stale(choice.alternative))
+        switched + u32::from(pending.is_stale(choice.alternative))
     }
 
     /// The number of preemptions after a step of `thread`.
@@ -350,11 +396,15 @@ impl<S: System> Cursor<S> {
     /// Takes a step such that it can be taken back.
     fn step_and_keep(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, S::Need> {
         let (taken, nth) = (self.pending[choice.thread.index()], self.nth(choice));
+        let cost = if self.cost == Cost::Delays { self.cost_with(choice) } else { 0 };
         let failure = self.system.step(choice)?;
         let start = self.graph.is_some().then(|| self.start(choice.thread)).flatten();
         let (before, forced) = (self.enabled, self.forced);
         self.forced = self.forced_after(choice);
-        let preemptions = self.preemptions;
+        let (preemptions, delays) = (self.preemptions, self.delays);
+        if self.cost == Cost::Delays {
+            self.delays = cost;
+        }
         self.preemptions.step(choice.thread, before);
         if choice.alternative != 0 && self.known[taken as usize].is_stale(choice.alternative) {
             self.preemptions.stale_step();
@@ -401,6 +451,7 @@ impl<S: System> Cursor<S> {
             nth,
             enabled: before,
             preemptions,
+            delays,
             forced,
             undo,
         });
@@ -487,11 +538,13 @@ impl<S: System> Cursor<S> {
         if self.steps.len() > len {
             self.system.rewind(len);
         }
-        let Some(&Taken { enabled, preemptions, forced, undo, .. }) = self.steps.get(len) else {
+        let Some(&Taken { enabled, preemptions, delays, forced, undo, .. }) = self.steps.get(len)
+        else {
             return;
         };
         self.steps.truncate(len);
         (self.enabled, self.preemptions, self.forced) = (enabled, preemptions, forced);
+        self.delays = delays;
         let mut changed = ThreadSet::EMPTY;
         while self.undo.len() > undo as usize {
             let (thread, old) = self.undo.pop().expect("the step has made changes");

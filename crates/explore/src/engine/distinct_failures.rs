@@ -1,6 +1,6 @@
 //! The distinct failures of a search, each with the best evidence found so far.
 //!
-//! What counts as evidence is up to the search: a schedule with its preemptions, the position in a
+//! What counts as evidence is up to the search: a schedule with its cost, the position in a
 //! level, or nothing. The search also decides which of two pieces of evidence is better. If that is
 //! a total order, the result depends only on the failures that were recorded, not on their order,
 //! and so not on the number of workers.
@@ -92,16 +92,17 @@ impl<E: Save> Save for DistinctFailures<E> {
     }
 }
 
-/// The failures of a search over executions: the evidence is a schedule and its preemptions.
+/// The failures of a search over executions: the evidence is a schedule and its cost: its
+/// preemptions or delays, whichever the search counts.
 ///
-/// The best schedule has the fewest preemptions, then the fewest steps, then comes first in the
+/// The best schedule has the least cost, then the fewest steps, then comes first in the
 /// order of threads and alternatives. So the schedule that is reported depends on which executions
 /// were explored, not on when or by which worker.
 pub(crate) type RankedFailures = DistinctFailures<(u32, Schedule)>;
 
 /// The lower the better.
-fn rank((preemptions, schedule): &(u32, Schedule)) -> (u32, usize, &Schedule) {
-    (*preemptions, schedule.steps().len(), schedule)
+fn rank((cost, schedule): &(u32, Schedule)) -> (u32, usize, &Schedule) {
+    (*cost, schedule.steps().len(), schedule)
 }
 
 impl RankedFailures {
@@ -110,9 +111,9 @@ impl RankedFailures {
         self.record(failure, evidence, |new, old| rank(new) < rank(old))
     }
 
-    /// The largest number of preemptions of any kept schedule.
-    pub(crate) fn most_preemptions(&self) -> Option<u32> {
-        self.found.iter().map(|(_, (preemptions, _))| *preemptions).max()
+    /// The greatest cost of any kept schedule.
+    pub(crate) fn greatest_cost(&self) -> Option<u32> {
+        self.found.iter().map(|(_, (cost, _))| *cost).max()
     }
 
     /// All failures with their schedules, the best first. The failure itself decides only if one
@@ -164,7 +165,7 @@ mod tests {
             {
                 failures.record_ranked(failure, (preemptions, schedule));
             }
-            assert_eq!(failures.most_preemptions(), Some(0));
+            assert_eq!(failures.greatest_cost(), Some(0));
             assert_eq!(failures.ranked(), expected, "from {first}");
         }
     }

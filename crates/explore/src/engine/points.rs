@@ -34,7 +34,12 @@
 //!    step of another thread between the two that conflicts with it would race with it. Hence all
 //!    merged steps can be moved to the left until coarse steps are in one piece: an execution of
 //!    the coarse model, with no more preemptions, of which some last steps are unfinished. In a
-//!    terminal state none is; before a failure they can be finished by 2.
+//!    terminal state none is; before a failure they can be finished by 2. It has no more
+//!    [delays](preempt_system::delay) either. A thread inside a coarse step is enabled, so the
+//!    threads that are enabled in the coarse execution are enabled at the same point of the fine
+//!    one. Where the fine execution goes from a to t and on to b, and t takes only steps that were
+//!    moved, the coarse one goes from a to b directly, which skips no more threads than both
+//!    switches together.
 //! 4. *Races are found.* Take a shortest fine execution with a race: all of it but the last step g
 //!    is without a race and becomes coarse by 3. Finish the unfinished coarse steps one by one. If
 //!    one of the added steps conflicts with a later step of another thread, the two race, and the

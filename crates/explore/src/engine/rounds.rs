@@ -133,7 +133,7 @@ impl<'p, P: Program> Workers<'p, P> {
         let extent = rounds.extent(round);
         let PausedSearch { works, mut workers, starts } = paused;
         if let Some(items) = starts {
-            let bound = extent.preemptions.or(extent.steps);
+            let bound = extent.cost.or(extent.steps);
             self.stats.begin_round(EstimatedRound::Tree { bound, items: items as u64 });
         }
         let queue = Queue::new(self.count(), works);

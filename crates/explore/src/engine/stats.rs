@@ -406,7 +406,7 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         cursor: &Cursor<S>,
         failure: Failure,
     ) -> Result<(), Stop<N>> {
-        self.record(failure, cursor.preemptions().count(), cursor.schedule())
+        self.record(failure, cursor.cost(), cursor.schedule())
     }
 
     /// Checks for data races. An execution shows all races of its prefixes, so they are checked
@@ -419,9 +419,9 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         else {
             return Ok(());
         };
-        let preemptions = cursor.preemptions_with_at(race.later, cursor.choice(race.later).thread);
+        let cost = cursor.cost_with_at(race.later, cursor.choice(race.later));
         let steps = (0..=race.later).map(|at| cursor.choice(at)).collect();
-        self.record(race::failure(cursor, race), preemptions, Schedule::new(steps))
+        self.record(race::failure(cursor, race), cost, Schedule::new(steps))
     }
 
     /// Checks the end of an execution.
@@ -437,17 +437,12 @@ impl<'a, N: Copy> ExecutionStats<'a, N> {
         self.check_races(cursor)
     }
 
-    fn record(
-        &mut self,
-        failure: Failure,
-        preemptions: u32,
-        schedule: Schedule,
-    ) -> Result<(), Stop<N>> {
+    fn record(&mut self, failure: Failure, cost: u32, schedule: Schedule) -> Result<(), Stop<N>> {
         if !self.control.is_sought(&failure) {
             return Ok(());
         }
         self.counts.failed += 1;
-        if self.shared.findings().record_ranked(failure, (preemptions, schedule)) {
+        if self.shared.findings().record_ranked(failure, (cost, schedule)) {
             self.control.count_failure();
         }
         match (self.plan.keep_going, self.plan.jobs) {
@@ -594,6 +589,11 @@ impl<S: System> Visitor<S> for ExecutionStats<'_, S::Need> {
 
     fn end(&mut self, cursor: &mut Cursor<S>) -> Result<(), Stop<S::Need>> {
         self.count_execution()?;
+        if cursor.system().is_discarded() {
+            self.counts.tally.discarded += 1;
+            self.count_end();
+            return Ok(());
+        }
         self.counts.tally.executions += 1;
         self.at_end = true;
         let checked = self.check_end(cursor);

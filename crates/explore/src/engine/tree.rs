@@ -35,8 +35,8 @@ pub(crate) trait OverBound<S: System> {
     /// The part that a checkpoint keeps.
     type Kept: Save + Send + Default;
 
-    /// `choice`, whose name is `step`, would be one preemption too many at the cursor.
-    fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>);
+    /// `choice`, whose name is `step`, would have a `cost` above the bound at the cursor.
+    fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>, cost: u32);
 
     /// The cursor has gone back to where the execution had `len` steps.
     fn rewound(&mut self, len: usize);
@@ -63,7 +63,7 @@ save_fields!(Discard { any });
 impl<S: System> OverBound<S> for Discard {
     type Kept = Discard;
 
-    fn defer(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>) {
+    fn defer(&mut self, _: &Cursor<S>, _: Choice, _: Option<Name>, _: u32) {
         self.any = true;
     }
 
@@ -81,17 +81,17 @@ impl<S: System> OverBound<S> for Discard {
 /// The limits within which the tree is explored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// The most preemptions.
-    pub(crate) preemptions: Option<u32>,
+    /// The most preemptions, or delays: the bound on the [cost](Cursor::cost_with).
+    pub(crate) cost: Option<u32>,
     /// The most steps.
     pub(crate) steps: Option<u32>,
 }
 
 impl Extent {
-    /// The remaining preemptions after `preemptions`; `None` if these exceed the bound, `Some(0)`
-    /// if there is none.
-    fn left(self, preemptions: u32) -> Option<u32> {
-        self.preemptions.map_or(Some(0), |most| most.checked_sub(preemptions))
+    /// The remaining cost after `cost`; `None` if that exceeds the bound, `Some(0)` if there is
+    /// none.
+    fn left(self, cost: u32) -> Option<u32> {
+        self.cost.map_or(Some(0), |most| most.checked_sub(cost))
     }
 }
 
@@ -278,10 +278,10 @@ impl<'t, B> Tree<'t, B> {
         }
     }
 
-    /// The weight of a step after `len` steps with which there are `preemptions`.
+    /// The weight of a step after `len` steps with which the execution has this `cost`.
     #[inline]
-    fn weight(&self, len: u32, preemptions: u32) -> f64 {
-        self.extent.left(preemptions).map_or(0.0, |left| self.weights.weigh(len as usize, left))
+    fn weight(&self, len: u32, cost: u32) -> f64 {
+        self.extent.left(cost).map_or(0.0, |left| self.weights.weigh(len as usize, left))
     }
 
     /// Gives away the first open step that is within the bound, unless it is the next one to take.
@@ -292,10 +292,10 @@ impl<'t, B> Tree<'t, B> {
         self.unshareable = self.unshareable.min(self.open.len());
         while self.unshareable + 1 < self.open.len() {
             let Open { len, choice } = self.open[self.unshareable];
-            let preemptions = cursor.cost_with_at(len as usize, choice);
-            if self.extent.preemptions.is_none_or(|bound| preemptions <= bound) {
+            let cost = cursor.cost_with_at(len as usize, choice);
+            if self.extent.cost.is_none_or(|bound| cost <= bound) {
                 self.open.remove(self.unshareable);
-                let weight = self.weight(len, preemptions);
+                let weight = self.weight(len, cost);
                 let steps = (0..len as usize).map(|at| cursor.choice(at)).collect();
                 return self.queue.give(Work::Given(steps, choice, weight));
             }
@@ -355,7 +355,7 @@ impl<'t, B> Tree<'t, B> {
         mut weight: f64,
         stats: &mut ExecutionStats<'_, S::Need>,
     ) {
-        if self.weights.is_first(cursor.len()) && self.extent.preemptions.is_some() {
+        if self.weights.is_first(cursor.len()) && self.extent.cost.is_some() {
             let left = |at: usize, choice| self.extent.left(cursor.cost_with_at(at, choice));
             let others = |at: usize| {
                 let open = self.open.iter().filter(|open| open.len as usize == at);
@@ -385,17 +385,17 @@ impl<S: System, B: OverBound<S>> DepthFirst<S, Cursor<S>, ExecutionStats<'_, S::
     ) -> Next<f64, S::Need> {
         while let Some(Open { len, choice }) = self.open.pop() {
             self.go_back(cursor, len as usize);
-            // Without a bound preemptions cost nothing.
-            let preemptions = self.extent.preemptions.map_or(0, |_| cursor.cost_with(choice));
+            // Without a bound nothing has a cost.
+            let cost = self.extent.cost.map_or(0, |_| cursor.cost_with(choice));
             let step = self.table.name(cursor, choice);
-            let weight = self.weight(len, preemptions);
-            if self.extent.preemptions.is_some_and(|bound| preemptions > bound) {
-                if self.table.covers(step, preemptions) {
+            let weight = self.weight(len, cost);
+            if self.extent.cost.is_some_and(|bound| cost > bound) {
+                if self.table.covers(step, cost) {
                     stats.cut(cursor, Cut::Covered)?;
                 } else {
-                    self.over_bound.defer(cursor, choice, step);
+                    self.over_bound.defer(cursor, choice, step, cost);
                 }
-            } else if self.table.take(step, preemptions) {
+            } else if self.table.take(step, cost) {
                 return Ok(Some((choice, weight)));
             } else {
                 stats.add_weight(weight);

@@ -61,7 +61,7 @@ fn begin<'p, P: Program>(
     plan: &ResolvedPlan,
     program: &'p P,
 ) -> Result<Cursor<P::System<'p>>, P::Need> {
-    let cursor = program.start().and_then(Cursor::over)?;
+    let cursor = program.start().and_then(Cursor::over)?.counting(plan.strategy.cost());
     let cursor = if plan.strategy.is_fair() { cursor.fair() } else { cursor };
     let cursor = if needs_graph(plan) { cursor.recording() } else { cursor };
     // A random walk starts at the beginning each time. Races between plain accesses are found at

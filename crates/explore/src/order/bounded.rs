@@ -11,7 +11,7 @@
 //!
 //! | paper | here |
 //! | --- | --- |
-//! | csb | `Extent::preemptions` |
+//! | csb | `Extent::cost` |
 //! | table\[fp(s)\]\[t\] | [`Table`] |
 //!
 //! **Deviations.**
@@ -60,7 +60,7 @@ impl<S: System> Rounds<S> for Bounded {
         done: Vec<PausedWorker<Discard>>,
         stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Option<()> {
-        if let Some(bound) = self.0.preemptions {
+        if let Some(bound) = self.0.cost {
             stats.complete_bound(bound, done.iter().any(|worker| worker.over_bound.any));
         }
         None

@@ -58,7 +58,7 @@ impl<S: System> Rounds<S> for Depth {
     }
 
     fn extent(&self, &steps: &u32) -> Extent {
-        Extent { preemptions: None, steps: Some(steps) }
+        Extent { cost: None, steps: Some(steps) }
     }
 
     fn over_bound(&self, _: &u32, _: usize, kept: Discard) -> Discard {

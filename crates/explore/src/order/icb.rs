@@ -1,7 +1,9 @@
 //! Iterative context bounding: all executions without preemptions, then all with one, and so on.
+//! The same by [delays](preempt_system::delay) is iterative delay bounding.
 //!
 //! **Paper.** icb, Algorithm 1, with the work-item cache of lines 28 to 35 (ZING's, of states) or
-//! one of happens-before graphs (CHESS's).
+//! one of happens-before graphs (CHESS's). For delays: Emmi, Qadeer, Rakamarić, Delay-bounded
+//! scheduling (POPL 2011), with the scheduler that [`delay`](preempt_system::delay) describes.
 //!
 //! **Guarantees.** When level c is done, all executions with at most c preemptions are covered, and
 //! so any failure that was not found yet needs more. The first finding therefore has the least
@@ -9,6 +11,15 @@
 //! preemptions; with [`Cache::Hb`](crate::Cache::Hb) every happens-before graph is reached first at
 //! its least number, with [`Cache::State`](crate::Cache::State) every state. Assertions, invariants
 //! and deadlocks survive all three. The search is complete when nothing is left for the next level.
+//!
+//! The same holds with delays in place of preemptions, also for both caches. The argument for a
+//! cache needs one property of the unit: what a step costs depends on the state before it and on
+//! the thread of the last step, and on nothing else of the path. Then two paths to the same state
+//! by the same last step have the same continuations at the same additional costs, so the one with
+//! the lower cost covers the other. A preemption is counted by whether the last thread is enabled,
+//! delays by the enabled threads that come between the last thread and the next one: both have the
+//! property. The name that a cache keeps for a step contains the state or graph before it and its
+//! thread, and with them the state after it and the last thread.
 //!
 //! **Map.**
 //!
@@ -35,12 +46,16 @@
 //!    executions. Whether there is a next level is decided between levels, from the executions so
 //!    far, and a level that the budget ends is left out of the outcome: so what is covered does not
 //!    depend on the number of workers.
-//! 6. Several workers share a level: [`workers`](crate::engine::workers) argues why that changes no
+//! 6. A step may cost more than 1: several delays, or a preemption and a stale access of weak
+//!    memory. It waits in [`Level::later`] until the level of its cost. A level may have no items
+//!    while such steps wait.
+//! 7. Several workers share a level: [`workers`](crate::engine::workers) argues why that changes no
 //!    result. The next level begins when all are done.
 //!
-//! **Cost.** 32 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the
+//! **Cost.** 40 bytes for an item, 12 for a step of a prefix that items share, 27 for a step in the
 //! cache. At most C(nk, c)·(nb + c)! executions in level c of n threads of k steps, of which b may
-//! block, ending included (Theorem 1).
+//! block, ending included (Theorem 1). With delays, at most C(nk + c - 1, c): round robin is
+//! deterministic, so the points of the c delays determine an execution.
 
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -149,20 +164,24 @@ fn bytes(list: &Vec<Longer>) -> usize {
     list.capacity() * size_of::<Longer>()
 }
 
-/// A step that waits for the next level.
+/// A step that waits for a later level.
 struct Item {
     prefix: Prefix,
     choice: Choice,
     step: Option<Name>,
+    /// The cost of the execution with this step: the level in which it is taken.
+    cost: u32,
 }
 
-save_fields!(Item { prefix, choice, step });
+save_fields!(Item { prefix, choice, step, cost });
 
 /// A level: what its workers share.
 pub(crate) struct Level {
-    /// The preemptions of its executions.
+    /// The cost of its executions.
     bound: u32,
     items: Vec<Item>,
+    /// The steps that wait for levels after the next one.
+    later: Vec<Item>,
     /// The number of items that no worker has taken yet.
     rest: AtomicUsize,
     prefixes: Prefixes,
@@ -170,7 +189,7 @@ pub(crate) struct Level {
     last: bool,
 }
 
-save_fields!(Level { bound, items, rest, prefixes, last });
+save_fields!(Level { bound, items, later, rest, prefixes, last });
 
 /// The steps that a worker defers to the next level.
 #[derive(Default)]
@@ -209,13 +228,13 @@ impl<'l> NextLevel<'l> {
 impl<S: System> OverBound<S> for NextLevel<'_> {
     type Kept = Deferred;
 
-    fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>) {
+    fn defer(&mut self, cursor: &Cursor<S>, choice: Choice, step: Option<Name>, cost: u32) {
         let Deferred { next, path } = &mut self.deferred;
         if self.level.last {
             // Without names no item can be covered later, so one item is enough to show that there
             // are some.
             if step.is_some() || next.is_empty() {
-                next.push(Item { prefix: 0, choice, step });
+                next.push(Item { prefix: 0, choice, step, cost });
             }
             return;
         }
@@ -223,7 +242,8 @@ impl<S: System> OverBound<S> for NextLevel<'_> {
             let steps = (path.len()..cursor.len()).map(|at| cursor.choice(at));
             self.prefix_bytes = self.level.prefixes.add(self.worker, steps, path);
         }
-        next.push(Item { prefix: path.last().copied().unwrap_or(0), choice, step });
+        let prefix = path.last().copied().unwrap_or(0);
+        next.push(Item { prefix, choice, step, cost });
     }
 
     fn rewound(&mut self, len: usize) {
@@ -235,8 +255,9 @@ impl<S: System> OverBound<S> for NextLevel<'_> {
     }
 
     fn holds(&self) -> (usize, usize) {
-        // A share of the items that no worker has taken yet.
-        let rest = self.level.rest.load(Relaxed) / self.level.prefixes.0.len();
+        // A share of the items that no worker has taken yet, and of those of later levels.
+        let rest = self.level.rest.load(Relaxed) + self.level.later.len();
+        let rest = rest / self.level.prefixes.0.len();
         let next = &self.deferred.next;
         (rest + next.len(), (rest + next.capacity()) * size_of::<Item>() + self.prefix_bytes)
     }
@@ -246,7 +267,7 @@ impl<S: System> OverBound<S> for NextLevel<'_> {
     }
 }
 
-/// Iterative context bounding: a round is a level.
+/// Iterative bounding of preemptions or delays: a round is a level.
 pub(crate) struct Icb {
     /// The most steps of an execution.
     steps: Option<u32>,
@@ -258,9 +279,9 @@ pub(crate) struct Icb {
 }
 
 impl Icb {
-    /// Explores level by level, up to `extent.preemptions` if that is given.
+    /// Explores level by level, up to `extent.cost` if that is given.
     pub(crate) fn new(extent: Extent, past: Option<u64>, workers: usize) -> Icb {
-        Icb { steps: extent.steps, bound: extent.preemptions, past, workers }
+        Icb { steps: extent.steps, bound: extent.cost, past, workers }
     }
 
     fn is_past(&self, bound: u32) -> bool {
@@ -281,12 +302,13 @@ impl<S: System> Rounds<S> for Icb {
 
     fn first(&self) -> Level {
         let (rest, prefixes) = (AtomicUsize::new(0), Prefixes::new(self.workers));
-        Level { bound: 0, items: Vec::new(), rest, prefixes, last: self.is_last(0, 0) }
+        let (items, later) = (Vec::new(), Vec::new());
+        Level { bound: 0, items, later, rest, prefixes, last: self.is_last(0, 0) }
     }
 
     fn fits(&self, level: &Level, workers: usize) -> bool {
         level.prefixes.fit(workers)
-            && level.items.iter().all(|item| level.prefixes.has(item.prefix))
+            && level.items.iter().chain(&level.later).all(|item| level.prefixes.has(item.prefix))
             && level.rest.load(Relaxed) <= level.items.len()
     }
 
@@ -296,7 +318,7 @@ impl<S: System> Rounds<S> for Icb {
     }
 
     fn extent(&self, level: &Level) -> Extent {
-        Extent { preemptions: Some(level.bound), steps: self.steps }
+        Extent { cost: Some(level.bound), steps: self.steps }
     }
 
     fn items(&self, level: &Level) -> usize {
@@ -350,23 +372,35 @@ impl<S: System> Rounds<S> for Icb {
         done: Vec<PausedWorker<Deferred>>,
         stats: &mut ExecutionStats<'_, S::Need>,
     ) -> Option<Level> {
-        let Level { bound, items, prefixes, .. } = level;
+        let Level { bound, items, later, prefixes, .. } = level;
         // The items of this level are freed before those of the next are collected. Lists are
         // appended to the first one, not to a new one, which would need all of them twice.
         drop(items);
-        let mut found = done.into_iter().map(|worker| worker.over_bound.next);
-        let mut next = found.next().unwrap_or_default();
-        found.for_each(|mut more| next.append(&mut more));
+        let mut next = later;
+        for worker in done {
+            if next.is_empty() {
+                next = worker.over_bound.next;
+            } else {
+                next.extend(worker.over_bound.next);
+            }
+        }
         let waiting = next.len();
-        next.retain(|item| !table.covers(item.step, bound + 1));
+        next.retain(|item| !table.covers(item.step, item.cost));
         stats.skip_covered(waiting - next.len());
         stats.complete_bound(bound, !next.is_empty());
         let taken = stats.taken();
         if next.is_empty() || self.is_last(bound, taken) {
             return None;
         }
-        let (bound, rest) = (bound + 1, AtomicUsize::new(next.len()));
-        Some(Level { bound, items: next, rest, prefixes, last: self.is_last(bound, taken) })
+        let bound = bound + 1;
+        // Mostly all steps belong to the next level, and their list is not copied.
+        let (items, later) = if next.iter().all(|item| item.cost <= bound) {
+            (next, Vec::new())
+        } else {
+            next.into_iter().partition(|item| item.cost <= bound)
+        };
+        let (rest, last) = (AtomicUsize::new(items.len()), self.is_last(bound, taken));
+        Some(Level { bound, items, later, rest, prefixes, last })
     }
 }
 
@@ -391,8 +425,9 @@ mod tests {
 
     /// A level whose only item follows a prefix, and which has `rest` more.
     fn level(prefix: Prefix, rest: usize) -> Level {
-        let items = vec![Item { prefix, choice: STEP, step: None }];
-        Level { bound: 1, items, rest: AtomicUsize::new(rest), prefixes: prefixes(), last: false }
+        let items = vec![Item { prefix, choice: STEP, step: None, cost: 1 }];
+        let (later, rest) = (Vec::new(), AtomicUsize::new(rest));
+        Level { bound: 1, items, later, rest, prefixes: prefixes(), last: false }
     }
 
     #[test]
@@ -407,15 +442,18 @@ mod tests {
 
     #[test]
     fn items_without_a_prefix_do_not_fit() {
-        let icb = Icb::new(Extent { preemptions: None, steps: None }, None, 1);
+        let icb = Icb::new(Extent { cost: None, steps: None }, None, 1);
         let fits =
             |prefix, rest, workers| Rounds::<Execution>::fits(&icb, &level(prefix, rest), workers);
         assert!(fits(0, 0, 1) && fits(3, 1, 1));
         assert!(!fits(4, 1, 1), "there are three prefixes");
         assert!(!fits(3, 2, 1), "there is one item");
         assert!(!fits(3, 1, 2), "the prefixes are those of one worker");
+        let mut waiting = level(3, 1);
+        waiting.later.push(Item { prefix: 4, choice: STEP, step: None, cost: 3 });
+        assert!(!Rounds::<Execution>::fits(&icb, &waiting, 1), "an item of a later level");
         let kept_fits = |prefix, path| {
-            let next = vec![Item { prefix, choice: STEP, step: None }];
+            let next = vec![Item { prefix, choice: STEP, step: None, cost: 2 }];
             Rounds::<Execution>::kept_fits(&icb, &level(3, 1), &Deferred { next, path })
         };
         assert!(kept_fits(3, vec![1, 2, 3]));

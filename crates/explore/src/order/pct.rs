@@ -12,7 +12,8 @@
 //! | paper | here |
 //! | --- | --- |
 //! | d | `depth` |
-//! | initial priorities d … d + n - 1 | `priorities`, from `depth` up |
+//! | initial priorities d … d + n - 1 | `priorities`, from 2·`depth` up |
+//! | priorities 1 … d - 1 of change points | `depth` + 1 … 2·`depth` - 1 |
 //! | change points k₁ … k_(d-1) in 1 … k | `changes`: step → new priority |
 //! | k | `longest` |
 //!
@@ -24,6 +25,14 @@
 //!    others a change is wasted.
 //! 3. Threads that start later have an initial priority from the beginning, never below one that
 //!    was demoted.
+//! 4. A change after which the thread would still move gives it the lowest priority instead, so
+//!    that another thread moves. In the paper the priority of a change point does not depend on
+//!    when it is reached: of two threads that were both demoted, the later one has the higher
+//!    priority in half of the executions, and where the two are alone its change is wasted. This
+//!    loses no execution. Take the changes of an execution of the paper's scheduler. One that never
+//!    makes a difference can be left out. Any other one makes its first difference at some step,
+//!    where its thread would move without it and does not move with it; a change at that step
+//!    instead leads to the same execution, and deviation 4 does not apply to it.
 //!
 //! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never
 //! interrupted: its execution is cut.
@@ -45,9 +54,11 @@ pub(crate) struct Priorities {
     /// Steps of this execution that counted.
     steps: u32,
     longest: u32,
+    /// The lowest priority so far; those below it are free.
+    lowest: u32,
 }
 
-save_fields!(Priorities { depth, priorities, changes, steps, longest });
+save_fields!(Priorities { depth, priorities, changes, steps, longest, lowest });
 
 impl Priorities {
     pub(crate) fn new(depth: u32, threads: usize) -> Priorities {
@@ -57,6 +68,7 @@ impl Priorities {
             changes: Vec::new(),
             steps: 0,
             longest: 0,
+            lowest: 0,
         }
     }
 
@@ -78,7 +90,7 @@ impl<S: System> Chooser<S> for Priorities {
     fn begin(&mut self, random: &mut Pcg) {
         self.priorities
             .iter_mut()
-            .zip(self.depth..)
+            .zip(2 * self.depth..)
             .for_each(|(priority, initial)| *priority = initial);
         random.shuffle(&mut self.priorities);
         self.changes.clear();
@@ -90,9 +102,9 @@ impl<S: System> Chooser<S> for Priorities {
                     break step;
                 }
             };
-            self.changes.push((step, priority));
+            self.changes.push((step, self.depth + priority));
         }
-        self.steps = 0;
+        (self.steps, self.lowest) = (0, self.depth);
     }
 
     fn choose(&mut self, cursor: &Cursor<S>, _: &mut Pcg) -> ThreadId {
@@ -104,6 +116,10 @@ impl<S: System> Chooser<S> for Priorities {
         match self.changes.iter().find(|&&(step, _)| step == self.steps) {
             Some(&(_, priority)) => {
                 self.priorities[chosen.index()] = priority;
+                if self.highest(cursor) == chosen {
+                    self.lowest -= 1;
+                    self.priorities[chosen.index()] = self.lowest;
+                }
                 self.highest(cursor)
             }
             None => chosen,
@@ -134,9 +150,9 @@ mod tests {
         for run in 0..600 {
             let mut drawn = priorities(3, 3);
             Chooser::<Execution>::begin(&mut drawn, &mut Pcg::new(0, run));
-            assert_eq!(drawn.priorities.iter().sum::<u32>(), 3 + 4, "initial ones are the highest");
-            orders[usize::from(drawn.priorities[0] == 3)] += 1;
-            let [(one, 1), (other, 2)] = drawn.changes[..] else { panic!("{:?}", drawn.changes) };
+            assert_eq!(drawn.priorities.iter().sum::<u32>(), 6 + 7, "initial ones are the highest");
+            orders[usize::from(drawn.priorities[0] == 6)] += 1;
+            let [(one, 4), (other, 5)] = drawn.changes[..] else { panic!("{:?}", drawn.changes) };
             assert_ne!(one, other);
             points[one as usize - 1] += 1;
         }

@@ -1,5 +1,6 @@
 //! Requests of users: plans, strategies, and refusals.
 
+mod cost;
 pub mod coverage;
 mod defaults;
 pub mod growth;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use preempt_system::memory::MemoryModel;
 
+pub use self::cost::Cost;
 pub use self::defaults::Subject;
 use self::growth::Sampling;
 pub use self::reduction::{Dependence, Reading, Reduction};
@@ -38,6 +40,13 @@ pub enum Order {
     /// finding has the fewest preemptions of all; within a [bound](Plan::bound) everything is
     /// covered.
     Icb {
+        /// The steps that are cached, so that they are not repeated.
+        cache: Cache,
+    },
+    /// Executions by their number of [delays](preempt_system::delay), from none up: how often a
+    /// thread was skipped that round robin would have run next. Without a delay there is one
+    /// execution, whatever the number of threads. The [bound](Plan::bound) is one on delays.
+    Delay {
         /// The steps that are cached, so that they are not repeated.
         cache: Cache,
     },
@@ -78,13 +87,30 @@ impl Order {
         strategies::of_order(self).class != Class::States
     }
 
+    /// The cache of an order that has one.
+    pub fn cache(self) -> Option<Cache> {
+        match self {
+            Order::Icb { cache } | Order::Delay { cache } => Some(cache),
+            _ => None,
+        }
+    }
+
+    /// The same order with another cache, if it has one.
+    pub fn with_cache(self, cache: Cache) -> Order {
+        match self {
+            Order::Icb { .. } => Order::Icb { cache },
+            Order::Delay { .. } => Order::Delay { cache },
+            other => other,
+        }
+    }
+
     /// Whether executions are drawn at random.
     pub fn samples(self) -> bool {
         strategies::of_order(self).class == Class::Sample
     }
 }
 
-/// The cache of iterative context bounding: the steps that it does not repeat.
+/// The cache of a search by preemptions or delays: the steps that it does not repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cache {
     /// None: every execution is taken.
@@ -216,9 +242,9 @@ pub struct Limits {
 pub struct Plan {
     /// The order in which states are expanded or executions are taken.
     pub order: Order,
-    /// The most preemptions of an execution.
+    /// The most preemptions of an execution; with [`Order::Delay`] the most delays.
     pub bound: Option<u32>,
-    /// Executions, in all, up to which iterative context bounding continues past its
+    /// Executions, in all, up to which [`Order::Icb`] and [`Order::Delay`] continue past their
     /// [bound](Plan::bound). Whatever ends it there, the outcome is that of the greatest bound that
     /// was completed.
     pub past_bound: Option<u64>,
@@ -294,12 +320,12 @@ impl Plan {
         Plan { order, ..self }
     }
 
-    /// Explores executions with at most `bound` preemptions.
+    /// Explores executions with at most `bound` preemptions; with [`Order::Delay`], delays.
     pub fn bound(self, bound: u32) -> Plan {
         Plan { bound: Some(bound), ..self }
     }
 
-    /// Continues past the bound, one more preemption at a time, while there are at most
+    /// Continues past the bound, one more preemption or delay at a time, while there are at most
     /// `executions` in all.
     pub fn past_bound(self, executions: u64) -> Plan {
         Plan { past_bound: Some(executions), ..self }

@@ -46,8 +46,12 @@ impl Plan {
         if let Some(why) = entry.not_for_programs {
             return Err(Refusal::RealCode { strategy: entry.name, why });
         }
-        if self.order == (Order::Icb { cache: Cache::State }) {
+        if self.order.cache() == Some(Cache::State) {
             return Err(Refusal::CacheOfRealCode);
+        }
+        if matches!(self.order, Order::Delay { .. }) && self.jobs > 1 {
+            let conflict = &strategies::JOBS_AND_ROUND_ROBIN;
+            return Err(Refusal::Conflict { strategy: entry.name, conflict });
         }
         self.resolve()
     }
@@ -101,7 +105,7 @@ impl Plan {
     /// Whether every setting has a meaning in this plan.
     fn check_requirements(&self) -> Result<(), Refusal> {
         let is_executions = self.order.is_of_executions();
-        let is_icb = matches!(self.order, Order::Icb { .. });
+        let has_levels = matches!(self.order, Order::Icb { .. } | Order::Delay { .. });
         let sync = || Requirement::OneOf(vec![Term::Points(Points::Sync)]);
         let sampled = self.sampling != Sampling::Off;
         let is_bfs = self.order == Order::BreadthFirst && self.reduction == Reduction::None;
@@ -112,9 +116,11 @@ impl Plan {
             (Setting::Executions, self.limits.executions.is_some() && !is_executions, {
                 Requirement::Executions
             }),
-            (Setting::PastBound, self.past_bound.is_some() && !(is_icb && self.bound.is_some()), {
-                Requirement::Bound
-            }),
+            (
+                Setting::PastBound,
+                { self.past_bound.is_some() && !(has_levels && self.bound.is_some()) },
+                { Requirement::Bound },
+            ),
             (Setting::First, self.first && self.jobs == 1, Requirement::SeveralJobs),
             (Setting::First, self.first && self.keep_going, {
                 Requirement::Without(Setting::KeepGoing)
@@ -155,8 +161,8 @@ impl Plan {
 
     /// Whether all settings of a conflict are used.
     fn has(&self, conflict: &Conflict) -> bool {
-        let cached = match self.order {
-            Order::Icb { cache } if !conflict.caches.is_empty() => conflict.caches.contains(&cache),
+        let cached = match self.order.cache() {
+            Some(cache) if !conflict.caches.is_empty() => conflict.caches.contains(&cache),
             _ => true,
         };
         cached

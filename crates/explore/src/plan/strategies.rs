@@ -14,7 +14,7 @@ use preempt_system::memory::MemoryModel;
 use super::property::{Loss, Properties, Soundness};
 use super::strategy::{Chooser, ExecutionSearch, StateOrder, Strategy, Transactions};
 use super::terms::{Setting, Term};
-use super::{Cache, Dependence, Order, Plan, Reading, Reduction, Subject};
+use super::{Cache, Cost, Dependence, Order, Plan, Reading, Reduction, Subject};
 
 /// A strategy.
 #[derive(Clone, Copy, Debug)]
@@ -79,14 +79,12 @@ impl Entry {
         }
     }
 
-    /// How a plan for `subject` asks for it without a parameter. Iterative context bounding avoids
+    /// How a plan for `subject` asks for it without a parameter. A search with a cache avoids
     /// repeated states in a model, and repeated happens-before graphs in a program, whose states
     /// cannot be compared.
     pub fn value_for(&self, subject: Subject) -> Value {
         match (self.value, subject) {
-            (Value::Order(Order::Icb { .. }), Subject::Program) => {
-                Value::Order(Order::Icb { cache: Cache::Hb })
-            }
+            (Value::Order(order), Subject::Program) => Value::Order(order.with_cache(Cache::Hb)),
             (value, _) => value,
         }
     }
@@ -176,10 +174,14 @@ pub fn parse(text: &str) -> Result<Written, NotAStrategy> {
     let value = match (entry.parameter, parameter) {
         (ParameterKind::None, Some(_)) => return Err(NotAStrategy::NoParameter(entry)),
         (ParameterKind::None, None) | (ParameterKind::Cache, None) => entry.value,
-        (ParameterKind::Cache, Some("none")) => Value::Order(Order::Icb { cache: Cache::None }),
-        (ParameterKind::Cache, Some("state")) => Value::Order(Order::Icb { cache: Cache::State }),
-        (ParameterKind::Cache, Some("hb")) => Value::Order(Order::Icb { cache: Cache::Hb }),
-        (ParameterKind::Cache, Some(_)) => return Err(wrong()),
+        (ParameterKind::Cache, Some(name)) => {
+            let caches = [Cache::None, Cache::State, Cache::Hb];
+            let cache = caches.into_iter().find(|cache| cache.name() == name).ok_or_else(wrong)?;
+            match entry.value {
+                Value::Order(order) => Value::Order(order.with_cache(cache)),
+                Value::Reduction(_) => return Err(wrong()),
+            }
+        }
         (ParameterKind::Steps, _) => {
             Value::Order(Order::Depth { steps: number()?.ok_or_else(wrong)? })
         }
@@ -380,6 +382,15 @@ const RACES_AND_STATE_CACHE: Conflict = Conflict {
     instead: &[Term::Cache(Cache::Hb), Term::Cache(Cache::None)],
     ..conflict(&[Setting::Points], RACE_IN_STATES)
 };
+/// For real code, whose threads have no order of their own.
+pub(super) const JOBS_AND_ROUND_ROBIN: Conflict = Conflict {
+    instead: &[ICB],
+    ..conflict(
+        &[Setting::Jobs],
+        "round robin takes the threads of real code in the order in which the search meets them \
+         first, and several workers meet them in different orders",
+    )
+};
 const STORE_OF_EXECUTIONS: Conflict =
     conflict(&[Setting::Store], "a search over executions stores no states");
 const STORE_OF_TRANSACTIONS: Conflict =
@@ -523,7 +534,7 @@ const TRANSACTIONS: Entry = Entry {
 };
 
 /// All strategies, in the order in which they are listed.
-pub static STRATEGIES: [Entry; 26] = [
+pub static STRATEGIES: [Entry; 27] = [
     Entry {
         name: "bfs",
         value: Value::Order(Order::BreadthFirst),
@@ -562,7 +573,36 @@ pub static STRATEGIES: [Entry; 26] = [
         construct: |plan| match plan.order {
             Order::Icb { cache } => {
                 let Plan { bound, past_bound, .. } = *plan;
-                executions(plan, ExecutionSearch::Icb { cache, bound, past_bound })
+                let cost = Cost::Preemptions;
+                executions(plan, ExecutionSearch::Icb { cost, cache, bound, past_bound })
+            }
+            _ => None,
+        },
+        ..EXECUTIONS
+    },
+    Entry {
+        name: "delay",
+        value: Value::Order(Order::Delay { cache: Cache::State }),
+        parameter: ParameterKind::Cache,
+        summary: "executions by their number of delays (delay bounding)",
+        description: "Executions by their number of delays (delay bounding). Round robin runs \
+                      each thread until it waits or ends, and then the next one; a delay skips \
+                      the thread that would run next. Without a delay there is one execution, \
+                      however many threads there are, so programs with many threads get far with \
+                      few executions. Every completed bound is covered completely. --bound counts \
+                      delays.",
+        guarantee: "complete within each bound; the first error has the fewest delays",
+        conflicts: &[
+            &RACES_AND_STATE_CACHE,
+            &JOBS_AND_RACES,
+            &JOBS_AND_DEPTH,
+            &STORE_OF_EXECUTIONS,
+        ],
+        construct: |plan| match plan.order {
+            Order::Delay { cache } => {
+                let Plan { bound, past_bound, .. } = *plan;
+                let cost = Cost::Delays;
+                executions(plan, ExecutionSearch::Icb { cost, cache, bound, past_bound })
             }
             _ => None,
         },
@@ -843,11 +883,15 @@ mod tests {
         let value = |text| parse(text).map(|written| written.value).ok();
         assert_eq!(value("executions"), Some(Value::Order(Order::Executions)));
         assert_eq!(value("icb:hb"), Some(Value::Order(Order::Icb { cache: Cache::Hb })));
+        assert_eq!(value("delay"), Some(Value::Order(Order::Delay { cache: Cache::State })));
+        assert_eq!(value("delay:none"), Some(Value::Order(Order::Delay { cache: Cache::None })));
         assert_eq!(value("depth:20"), Some(Value::Order(Order::Depth { steps: 20 })));
         assert_eq!(value("idfs"), Some(Value::Order(Order::IterativeDepth { by: 1 })));
         assert_eq!(value("pct:4"), Some(Value::Order(Order::Pct { depth: 4 })));
         assert_eq!(value("dpor"), Some(Value::Reduction(Reduction::Source)));
-        for text in ["", "best", "depth", "depth:x", "icb:x", "pct:many", "dfs:3", "dpor:1"] {
+        for text in
+            ["", "best", "depth", "depth:x", "icb:x", "delay:2", "pct:many", "dfs:3", "dpor:1"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }

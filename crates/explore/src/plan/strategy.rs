@@ -8,7 +8,7 @@
 use preempt_system::memory::MemoryModel;
 
 use super::growth::Sampling;
-use super::{Cache, Count, Dependence, Limits, Points, Reading, Shrink, StoreKind};
+use super::{Cache, Cost, Count, Dependence, Limits, Points, Reading, Shrink, StoreKind};
 
 /// A strategy with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +77,13 @@ pub enum Transactions {
 /// The explored part of the tree of executions, and its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExecutionSearch {
-    /// By the number of preemptions: iterative context bounding.
+    /// By the number of preemptions, iterative context bounding, or by the number of delays.
     Icb {
+        /// What is counted and bounded.
+        cost: Cost,
         /// The cache of steps that are not repeated.
         cache: Cache,
-        /// The most preemptions.
+        /// The most preemptions or delays.
         bound: Option<u32>,
         /// Executions up to which the search continues past the bound.
         past_bound: Option<u64>,
@@ -181,7 +183,15 @@ impl Strategy {
         }
     }
 
-    /// The most preemptions of an execution.
+    /// What the search counts and bounds.
+    pub fn cost(&self) -> Cost {
+        match self.executions() {
+            Some(ExecutionSearch::Icb { cost, .. }) => cost,
+            _ => Cost::Preemptions,
+        }
+    }
+
+    /// The most preemptions, or [delays](Strategy::cost), of an execution.
     pub fn bound(&self) -> Option<u32> {
         match self.executions()? {
             ExecutionSearch::Icb { bound, .. } | ExecutionSearch::DfsHb { bound } => bound,
@@ -254,6 +264,11 @@ impl Strategy {
 }
 
 impl ExecutionSearch {
+    /// Whether it takes executions by their number of preemptions: iterative context bounding.
+    pub(crate) fn is_by_preemptions(self) -> bool {
+        matches!(self, ExecutionSearch::Icb { cost: Cost::Preemptions, .. })
+    }
+
     fn is_reduced(self) -> bool {
         match self {
             ExecutionSearch::Icb { .. }

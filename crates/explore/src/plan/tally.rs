@@ -9,6 +9,9 @@ pub struct Tally {
     pub executions: u64,
     /// Executions that were cut at the limit of steps.
     pub cut: u64,
+    /// Executions in which an assumption of the program failed. They are not executions of the
+    /// program, and no other number counts them.
+    pub discarded: u64,
     /// Steps taken, without those that were only repeated to return to an earlier point.
     pub steps: u64,
     /// Steps that were skipped because everything that they lead to is covered.
@@ -23,19 +26,20 @@ pub struct Tally {
     pub graphs: Option<u64>,
 }
 
-save_fields!(Tally { executions, cut, steps, pruned, traces, ends, states, graphs });
+save_fields!(Tally { executions, cut, discarded, steps, pruned, traces, ends, states, graphs });
 save_fields!(BoundCoverage { bound, all, new, cut });
 
 impl Tally {
-    /// Executions taken: complete ones and those that were cut.
+    /// Executions taken: complete ones, those that were cut, and those that were discarded.
     pub fn taken(&self) -> u64 {
-        self.executions + self.cut
+        self.executions + self.cut + self.discarded
     }
 
     /// Adds the counters of another worker. Counts that come from shared sets are not added.
     pub(crate) fn add(&mut self, other: &Tally) {
         self.executions += other.executions;
         self.cut += other.cut;
+        self.discarded += other.discarded;
         self.steps += other.steps;
         self.pruned += other.pruned;
     }
@@ -46,6 +50,7 @@ impl Tally {
         Tally {
             executions: self.executions - before.executions,
             cut: self.cut - before.cut,
+            discarded: self.discarded - before.discarded,
             steps: self.steps - before.steps,
             pruned: self.pruned - before.pruned,
             traces: new(self.traces, before.traces),

@@ -527,6 +527,26 @@ fn pct_finds_errors_with_the_guaranteed_probability() {
     assert!(failing(2) >= promised, "{} of 4,000, promised {promised}", failing(2));
 }
 
+/// Two threads that have both been demoted: the later change hands over to the other thread, also
+/// if the priorities of the change points are the other way round.
+#[test]
+fn pct_wastes_no_change_of_priorities_where_two_threads_alternate() {
+    // Fails iff the first thread is interrupted between its steps, and the second one, which goes
+    // to its end at once if it comes first, between its last two.
+    let first = vec![Op::Set { cell: 1, value: 1 }, Op::AssertNot { cell: 0, value: 2 }];
+    let second = vec![
+        Op::JumpIf { cell: 1, value: 0, to: 3 },
+        Op::Set { cell: 0, value: 2 },
+        Op::Set { cell: 0, value: 0 },
+    ];
+    let toy = Toy::new(2, vec![first, second]);
+    let plan = Plan::new().order(Order::Pct { depth: 3 }).runs(12_000).keep_going();
+    // The first thread has the higher priority in 1 of 2, and the changes are at the two right ones
+    // of 4 steps in 1 of 6.
+    let failed = run(plan, &toy).coverage.failed;
+    assert!((900..1100).contains(&failed), "{failed} of 12,000, expected 1,000");
+}
+
 /// Depth-first search within a bound with a plain set of visited states, which a plan refuses.
 fn naive(
     cursor: &mut Cursor<ModelExecution<'_, Toy>>,

@@ -63,6 +63,9 @@ pub enum OpKind {
     Return,
     /// Lets other threads run, without accessing anything.
     Yield,
+    /// An assumption of the thread has failed: it never takes another step, and the execution is
+    /// discarded.
+    Assume,
     /// The thread ends.
     Finish,
 }
@@ -128,7 +131,7 @@ impl OpKind {
             OpKind::Touch | OpKind::Peek | OpKind::Wait | OpKind::Downgrade => true,
             OpKind::Choose(_) | OpKind::Fence | OpKind::Yield | OpKind::Finish => true,
             OpKind::Call(_) | OpKind::Return => true,
-            OpKind::Wake { .. } | OpKind::Park { .. } => false,
+            OpKind::Wake { .. } | OpKind::Park { .. } | OpKind::Assume => false,
             OpKind::Object(action) => {
                 matches!(
                     action,
@@ -165,7 +168,7 @@ impl OpKind {
                     | Action::TryWriteLock
                     | Action::WriteUnlock
             ),
-            OpKind::Choose(_) | OpKind::Finish => false,
+            OpKind::Choose(_) | OpKind::Finish | OpKind::Assume => false,
             OpKind::Call(_) | OpKind::Return => false,
         }
     }

@@ -228,6 +228,12 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         self.histories[thread.index()].ops.get(last)
     }
 
+    /// Whether an assumption of a thread has failed.
+    pub fn is_discarded(&self) -> bool {
+        let waits = |thread| self.next_op(thread).is_some_and(|op| op.kind == OpKind::Assume);
+        self.state.started().iter().any(waits)
+    }
+
     /// Whether a thread has started and ended.
     #[inline]
     pub fn has_ended(&self, thread: ThreadId) -> bool {
@@ -499,7 +505,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             OpKind::Call(returns) => {
                 returns.read().map(|object| (Location(object), Access::Read)).collect()
             }
-            OpKind::Choose(_) | OpKind::Fence | OpKind::Yield => Footprint::new(),
+            OpKind::Choose(_) | OpKind::Fence | OpKind::Yield | OpKind::Assume => Footprint::new(),
         }
     }
 

@@ -246,7 +246,7 @@ impl State {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) | OpKind::Touch => Ok(0),
             OpKind::CompareExchange { .. } | OpKind::WeakCompareExchange { .. } => Ok(0),
             OpKind::Peek | OpKind::Choose(_) | OpKind::Fence | OpKind::Yield => Ok(0),
-            OpKind::Call(_) | OpKind::Return => Ok(0),
+            OpKind::Call(_) | OpKind::Return | OpKind::Assume => Ok(0),
             OpKind::Downgrade => {
                 self.act_on(objects, thread, op.object, Action::WriteUnlock)?;
                 self.act_on(objects, thread, op.object, Action::ReadLock)
@@ -398,6 +398,10 @@ impl State {
             }
             OpKind::Fence | OpKind::Yield => {
                 pending.set_alternatives(Status::Enabled, [(0, Footprint::new())]);
+            }
+            // No step of another thread ends this wait.
+            OpKind::Assume => {
+                pending.set_alternatives(Status::Blocked, [(0, Footprint::new())]);
             }
             OpKind::Finish => {
                 pending.set_one(Status::Enabled, 0, Location(thread.index() as u32), Access::Write)

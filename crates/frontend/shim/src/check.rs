@@ -171,7 +171,7 @@ impl Check {
     }
 
     /// Explores executions in this order, without a reduction unless one is set.
-    /// `PREEMPT_ORDER=icb|cb-dfs|dfs-hb|executions|depth:n|idfs:n|random|pct:n|urw`.
+    /// `PREEMPT_ORDER=icb|delay|cb-dfs|dfs-hb|executions|depth:n|idfs:n|random|pct:n|urw`.
     pub fn order(self, order: Order) -> Check {
         Check { order: Some(order), ..self }
     }

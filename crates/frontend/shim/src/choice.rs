@@ -1,4 +1,4 @@
-//! Nondeterministic choices of data.
+//! Nondeterministic choices of data, and assumptions about them.
 
 use std::panic::Location as Site;
 
@@ -30,4 +30,42 @@ pub fn choose(n: u32) -> u32 {
     });
     describe(|| format!("choose({n}) = {chosen}"));
     chosen
+}
+
+/// Discards the execution unless `condition` holds: it is no execution of the test. It is neither a
+/// finding nor counted as an execution or a trace; the outcome says how many were discarded. Use it
+/// to restrict a test to the cases that matter, such as to values of [`choose`] or to schedules in
+/// which a loop ends in its first round.
+///
+/// A thread whose assumption fails stops there, and the other threads continue. So a failure of
+/// another thread is still a finding: it needs no step after the assumption, and the same happens
+/// if the thread is interrupted just before it. A deadlock or livelock of an execution that is
+/// discarded is not a finding.
+///
+/// Outside a check this does nothing.
+///
+/// ```
+/// use preempt::{assume, choose};
+///
+/// let outcome = preempt::Check::new().run(|| {
+///     let (a, b) = (choose(3), choose(3));
+///     assume(a < b);
+///     assert_ne!(a, b);
+/// });
+/// assert_eq!(outcome.executions(), Some(3));
+/// assert_eq!(outcome.tally.map(|tally| tally.discarded), Some(6));
+/// ```
+#[track_caller]
+pub fn assume(condition: bool) {
+    if condition || !inside() {
+        return;
+    }
+    // Soundness: this is a wait that never ends, which every strategy knows from deadlocks. Ending
+    // the execution at once would lose others. A reduction reverses the races that it has seen, and
+    // the write that would make the assumption true may come only after the thread has stopped: so
+    // the other threads must go on to their ends. The wait accesses nothing, so no step depends on
+    // it, and happens-before graphs and costs are those of the steps before it.
+    loop {
+        point(op(OpKind::Assume, NO_OBJECT, "assume", Site::caller()));
+    }
 }

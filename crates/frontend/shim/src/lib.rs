@@ -227,7 +227,7 @@ pub mod lazy_static {
 #[cfg(feature = "check")]
 pub use {
     check::{Check, check},
-    choice::choose,
+    choice::{assume, choose},
     lazy::Lazy,
     linearize::{linearize, linearize_handles},
     loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},

@@ -341,10 +341,12 @@ mod tests {
         }
         assert_eq!(order("icb"), Ok(Order::Icb { cache: Cache::Hb }));
         assert_eq!(order("icb:none"), Ok(Order::Icb { cache: Cache::None }));
+        assert_eq!(order("delay"), Ok(Order::Delay { cache: Cache::Hb }));
+        assert_eq!(order("delay:none"), Ok(Order::Delay { cache: Cache::None }));
         assert_eq!(order("executions"), Ok(Order::Executions));
         let states = refusal(order("dfs"));
         assert!(states.ends_with("use executions for all executions"), "{states}");
-        assert!(refusal(order("dpor")).contains("expected icb, cb-dfs, dfs-hb, executions,"));
+        assert!(refusal(order("dpor")).contains("expected icb, delay, cb-dfs, dfs-hb, "));
         assert!(refusal(reduction("icb")).contains("expected none, sleep, dpor, dpor-optimal,"));
     }
 

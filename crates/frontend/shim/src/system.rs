@@ -481,7 +481,14 @@ impl System for Execution<'_> {
         self.read().recording.last_op(thread).is_some_and(|op| op.kind == OpKind::Return)
     }
 
+    fn is_discarded(&self) -> bool {
+        self.read().recording.is_discarded()
+    }
+
     fn judge_stuck(&mut self, failure: Failure) -> Option<Failure> {
+        if self.is_discarded() {
+            return None;
+        }
         match self.read().harness.clone() {
             Some(harness) => harness.judge_stuck(failure),
             None => Some(failure),

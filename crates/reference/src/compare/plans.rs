@@ -7,7 +7,7 @@ use preempt_explore::reduce::cartesian::Reading;
 use preempt_explore::{Cache, Count, Order, Outcome, Plan, Points, Reduction, StoreKind};
 
 use super::{Disagreement, failures, name};
-use crate::executions::Executions;
+use crate::executions::{ByCost, Executions};
 use crate::graph::Graph;
 use crate::run::{Failure, Kind};
 
@@ -16,7 +16,7 @@ pub struct Expected {
     /// The graph of all states.
     pub graph: Graph,
     /// All executions, if they are few and all of them end.
-    pub executions: Option<Executions>,
+    pub executions: Option<ByCost>,
     /// Whether traces are compared. The language does not define which allocations conflict (it
     /// depends on when memory is reused), nor which accesses a failing step has made before its
     /// failure.
@@ -28,13 +28,13 @@ pub struct Expected {
 /// More steps than any execution of a small program takes.
 const MANY_STEPS: u32 = 10_000;
 
-/// The preemption bounds with which searches are compared.
+/// The bounds, on preemptions or delays, with which searches are compared.
 const BOUNDS: [u32; 3] = [0, 1, 2];
 
 /// All plans that can be built from the orders, reductions, bounds, points, stores and numbers of
 /// workers listed here.
 pub fn plans() -> Vec<Plan> {
-    let icb = [Cache::None, Cache::State, Cache::Hb].map(|cache| Order::Icb { cache });
+    let caches = [Cache::None, Cache::State, Cache::Hb];
     let mut orders = vec![
         Order::BreadthFirst,
         Order::DepthFirst,
@@ -44,7 +44,8 @@ pub fn plans() -> Vec<Plan> {
         Order::Depth { steps: MANY_STEPS },
         Order::IterativeDepth { by: MANY_STEPS },
     ];
-    orders.extend(icb);
+    orders.extend(caches.map(|cache| Order::Icb { cache }));
+    orders.extend(caches.map(|cache| Order::Delay { cache }));
     let reductions = [
         Reduction::None,
         Reduction::Sleep,
@@ -177,9 +178,9 @@ impl Expected {
             return check.same("complete", &false, &outcome.complete);
         }
         if !plan.keep_going {
-            return check.first(&self.graph, self.executions.as_ref());
+            return check.first(&self.graph, check.counted(self.executions.as_ref()));
         }
-        match &self.executions {
+        match check.counted(self.executions.as_ref()) {
             Some(executions) if plan.order.is_of_executions() => {
                 check.executions(executions, self.traces)
             }
@@ -219,6 +220,14 @@ impl Check<'_> {
         Err(Disagreement { search: label(self.plan), what, expected, found })
     }
 
+    /// All executions with the cost that the search counts.
+    fn counted<'e>(&self, executions: Option<&'e ByCost>) -> Option<&'e Executions> {
+        executions.map(|executions| match self.plan.order {
+            Order::Delay { .. } => &executions.delays,
+            _ => &executions.preemptions,
+        })
+    }
+
     /// Checks a search that stops at its first finding: it must report an existing failure if there
     /// is one, and a simplest one by the measure of its order.
     fn first(&self, graph: &Graph, all: Option<&Executions>) -> Result<(), Disagreement> {
@@ -241,6 +250,12 @@ impl Check<'_> {
                 let least = all.failures.values().min().copied();
                 self.same("preemptions of the first failure", &least, &preemptions)
             }
+            (Order::Delay { .. }, Some(all)) => {
+                // The bounds below that of the first failure were completed.
+                let delays = first.map(|_| self.outcome.bounds.len() as u32);
+                let least = all.failures.values().min().copied();
+                self.same("delays of the first failure", &least, &delays)
+            }
             _ => Ok(()),
         }
     }
@@ -260,10 +275,11 @@ impl Check<'_> {
         self.complete(all, traces)?;
         let tally = outcome.tally.unwrap_or_default();
         let takes_all = plan.reduction == Reduction::None
-            && !matches!(plan.order, Order::DfsHb | Order::Icb { cache: Cache::State | Cache::Hb });
+            && plan.order != Order::DfsHb
+            && plan.order.cache().is_none_or(|cache| cache == Cache::None);
         if takes_all {
             self.same("executions", &all.within(bound), &tally.executions)?;
-            for level in outcome.bounds.iter().filter(|_| matches!(plan.order, Order::Icb { .. })) {
+            for level in outcome.bounds.iter().filter(|_| plan.order.cache().is_some()) {
                 self.same(
                     "executions of a bound",
                     &all.within(level.bound),
@@ -306,7 +322,7 @@ impl Check<'_> {
             self.same("abandoned executions", &0, &tally.pruned)?;
         }
         // A cache of states merges executions of different traces.
-        if plan.order != (Order::Icb { cache: Cache::State }) {
+        if plan.order.cache() != Some(Cache::State) {
             self.same("traces", &Some(all.traces_within(bound)), &tally.traces)?;
         }
         Ok(())

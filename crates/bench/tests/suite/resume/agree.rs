@@ -70,6 +70,8 @@ fn of_executions() -> Vec<Plan> {
         icb(Cache::Hb).sampling(Sampling::Every(3)),
         icb(Cache::Hb).bound(2).count(Count::Traces),
         icb(Cache::None).limits(depth(7)),
+        order(Order::Delay { cache: Cache::None }).bound(2),
+        order(Order::Delay { cache: Cache::Hb }),
         icb(Cache::Hb).points(Points::Sync),
         Plan { promote: true, ..icb(Cache::None).points(Points::Sync) },
         order(Order::DfsHb),

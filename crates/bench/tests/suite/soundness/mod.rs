@@ -69,6 +69,9 @@ fn orders(row: &str) -> Option<Vec<Order>> {
         "icb, cache none, state, hb" => {
             [Cache::None, Cache::State, Cache::Hb].map(|cache| Order::Icb { cache }).to_vec()
         }
+        "delay, cache none, state, hb" => {
+            [Cache::None, Cache::State, Cache::Hb].map(|cache| Order::Delay { cache }).to_vec()
+        }
         "cb-dfs" => vec![Order::ContextBounded],
         "dfs-hb" => vec![Order::DfsHb],
         "executions, depth, idfs" => {
@@ -119,7 +122,7 @@ fn reduced(reduction: Reduction) -> Plan {
 /// Shows what the unsound combination of a cell loses.
 fn show_loss(cell: &Cell) {
     match (cell.row.as_str(), cell.column.as_str()) {
-        ("bfs, dfs (states)", "with a bound on preemptions") => {
+        ("bfs, dfs (states)", "with a bound on preemptions or delays") => {
             witnesses::a_set_of_states_and_a_bound_lose_an_error()
         }
         ("sleep", "with a bound") => witnesses::sleep_sets_and_a_bound_lose_a_trace(),
@@ -217,7 +220,7 @@ fn check_orders(cell: &Cell) {
     for plan in orders.into_iter().map(|order| Plan::new().order(order)) {
         match cell.column.as_str() {
             "without a bound" => check_build(cell, plan),
-            "with a bound on preemptions" => check_build(cell, plan.bound(1)),
+            "with a bound on preemptions or delays" => check_build(cell, plan.bound(1)),
             _ => panic!("a column without a case: {:?}", cell.place()),
         }
         if cell.word() == "a" {
@@ -299,13 +302,16 @@ fn check_stores(cell: &Cell) {
 
 fn check_workers(cell: &Cell) {
     let of = |order| Plan::new().order(order);
-    let hb = [Order::Icb { cache: Cache::Hb }, Order::DfsHb].map(of);
+    let hb = [Order::Icb { cache: Cache::Hb }, Order::Delay { cache: Cache::Hb }, Order::DfsHb];
+    let hb = hb.map(of);
     let plans: Vec<Plan> = match cell.row.as_str() {
-        "icb, cache state or hb, and dfs-hb, limit of depth" => {
-            let cached = hb.into_iter().chain([of(Order::Icb { cache: Cache::State })]);
+        "icb and delay, cache state or hb, and dfs-hb, limit of depth" => {
+            let cache = Cache::State;
+            let states = [of(Order::Icb { cache }), of(Order::Delay { cache })];
+            let cached = hb.into_iter().chain(states);
             cached.map(|plan| plan.limits(Limits { depth: Some(9), ..Limits::default() })).collect()
         }
-        "icb, cache hb, and dfs-hb, points sync" => {
+        "icb and delay, cache hb, and dfs-hb, points sync" => {
             hb.map(|plan| plan.points(Points::Sync)).to_vec()
         }
         "cb-dfs, executions, depth, idfs" => {

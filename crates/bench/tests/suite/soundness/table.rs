@@ -40,8 +40,9 @@ fn programs(property: Property) -> Vec<(Machine, FailureKind)> {
 
 fn with_points(entry: &Entry, property: Property) -> Plan {
     match (property, plan(entry)) {
-        (Property::Race, Plan { order: Order::Icb { .. }, .. }) => {
-            Plan::new().order(Order::Icb { cache: Cache::Hb }).points(Points::Sync)
+        // The cache of states cannot be combined with these points.
+        (Property::Race, plan) if plan.order.cache().is_some() => {
+            plan.order(plan.order.with_cache(Cache::Hb)).points(Points::Sync)
         }
         (Property::Race, plan) => plan.points(Points::Sync),
         (_, plan) => plan,

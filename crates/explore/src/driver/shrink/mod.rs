@@ -7,7 +7,8 @@
 //!
 //! - *From below.* Iterative context bounding from no preemption up to one less than the schedule
 //!   has. When it ends, it has either found the error with the fewest preemptions that it needs, or
-//!   shown that no schedule with fewer preemptions has it.
+//!   shown that no schedule with fewer preemptions has it. Not after a search by delays: its
+//!   users have many threads, and n threads have n! schedules without a preemption.
 //! - *From above.* [`contexts`] removes, joins and shortens contexts of the known schedule,
 //!   executes the rest as far as possible, and keeps an execution that is simpler and ends in the
 //!   same error.
@@ -35,7 +36,7 @@ use crate::engine::cursor::Cursor;
 use crate::engine::execution::Stop;
 use crate::engine::observer::Observer;
 use crate::plan::strategy::{ExecutionSearch, Strategy};
-use crate::plan::{Cache, Count, Limits, ResolvedPlan, Shrink};
+use crate::plan::{Cache, Cost, Count, Limits, ResolvedPlan, Shrink};
 
 /// An execution is abandoned when it has this many steps more than twice the known schedule.
 const LONGER: usize = 100;
@@ -62,7 +63,8 @@ pub(crate) fn shrink<P: Program>(
             let failure = finding.failure.clone();
             let sought =
                 if plan.keep_going { Sought::Exactly(&failure) } else { Sought::Error(&failure) };
-            let icb = matches!(plan.strategy.executions(), Some(ExecutionSearch::Icb { .. }))
+            let by_preemptions = ExecutionSearch::is_by_preemptions;
+            let icb = plan.strategy.executions().is_some_and(by_preemptions)
                 && plan.limits.depth.is_none();
             // The search itself went from below.
             let below = if icb { finding.preemptions } else { 0 };
@@ -126,6 +128,10 @@ impl<P: Program> Pass<'_, P> {
     /// of them, and the search of a program that runs forever ends. But a fair search counts fewer
     /// preemptions, so that only happens-before graphs can prove that there is no schedule below.
     fn caches(&self) -> Vec<Cache> {
+        // Users bound delays where the schedules without preemptions are too many.
+        if self.plan.strategy.cost() == Cost::Delays {
+            return Vec::new();
+        }
         let Ok(system) = self.program.start() else { return Vec::new() };
         match (system.words(), self.plan.strategy.is_fair()) {
             (Some(_), true) => vec![Cache::State, Cache::Hb],
@@ -140,7 +146,12 @@ impl<P: Program> Pass<'_, P> {
         let bound = Some(found.preemptions - 1);
         let plan = ResolvedPlan {
             strategy: Strategy::Executions {
-                search: ExecutionSearch::Icb { cache, bound, past_bound: None },
+                search: ExecutionSearch::Icb {
+                    cost: Cost::Preemptions,
+                    cache,
+                    bound,
+                    past_bound: None,
+                },
                 points: self.plan.strategy.points(),
             },
             count: Count::States,
@@ -160,7 +171,7 @@ impl<P: Program> Pass<'_, P> {
             SearchControl::new(plan.limits, self.observer, Clock::after(Duration::ZERO), 0)
                 .seeking(self.sought);
         let explored = executions::explore_executions(&plan, self.program, &control);
-        self.executions += explored.tally.map_or(0, |tally| tally.executions + tally.cut);
+        self.executions += explored.tally.map_or(0, |tally| tally.taken());
         if cache == Cache::Hb || !self.plan.strategy.is_fair() {
             // Levels that were completed, and in which no execution was abandoned.
             let done = explored.bounds.iter().take_while(|bound| bound.all.cut == 0).count() as u32;

@@ -8,6 +8,7 @@
 use preempt_system::{Choice, Failure, Status, System, ThreadId, ThreadSet};
 
 use super::{Cursor, Taken};
+use crate::plan::Cost;
 
 /// In place of the step that started a thread: it existed from the beginning.
 const NEVER: u32 = u32::MAX;
@@ -21,6 +22,7 @@ impl<S: System> Cursor<S> {
     /// happens-before graph records the past by itself.
     pub(crate) fn forward_only(mut self) -> Self {
         assert!(self.is_empty(), "a cursor becomes forward-only at the beginning");
+        assert!(self.cost == Cost::Preemptions, "a random walk has no bound on delays");
         let compares_states = self.fair && self.system.words().is_some();
         if !compares_states {
             self.forward_only = true;
@@ -55,6 +57,7 @@ impl<S: System> Cursor<S> {
             nth: 0,
             enabled,
             preemptions,
+            delays: 0,
             forced,
             undo: 0,
         });

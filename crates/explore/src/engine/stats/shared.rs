@@ -46,10 +46,10 @@ impl SharedStats {
         [&self.traces, &self.ends, &self.states, &self.graphs].iter().map(|set| set.bytes()).sum()
     }
 
-    /// The failures, the best first, and the largest number of preemptions of their schedules.
+    /// The failures, the best first, and the greatest cost of their schedules.
     pub(crate) fn into_failures(self) -> (Vec<(Failure, Schedule)>, Option<u32>) {
         let findings = self.findings.into_inner().expect("mutex poisoned");
-        let most = findings.most_preemptions();
+        let most = findings.greatest_cost();
         (findings.ranked(), most)
     }
 }

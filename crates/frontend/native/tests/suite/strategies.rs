@@ -30,6 +30,8 @@ fn systematic() -> Vec<(&'static str, Plan)> {
     vec![
         ("icb", bounded(Order::Icb { cache: Cache::None })),
         ("icb with a cache", bounded(Order::Icb { cache: Cache::Hb })),
+        ("delay", bounded(Order::Delay { cache: Cache::None })),
+        ("delay with a cache", bounded(Order::Delay { cache: Cache::Hb })),
         ("dfs-hb", bounded(Order::DfsHb)),
         ("cb-dfs", bounded(Order::ContextBounded)),
         ("cb-por", Plan { reduction: Reduction::CbPor, ..bounded(Order::ContextBounded) }),

@@ -77,7 +77,7 @@ impl Runtime {
 
     /// Reports an execution that has not ended within the step limit.
     pub(crate) fn judge_length(&mut self) {
-        if self.is_over() {
+        if self.is_over() || self.recording.is_discarded() {
             return;
         }
         let message = format!(

@@ -161,7 +161,7 @@ fn access_of(runtime: &Runtime, thread: ThreadId, op: &Op) -> Option<(MemoryAcce
 fn obstacle(kind: OpKind) -> Option<Obstacle> {
     let is_handled = match kind {
         OpKind::WeakCompareExchange { .. } | OpKind::Downgrade => false,
-        OpKind::Wait | OpKind::Wake { .. } => false,
+        OpKind::Wait | OpKind::Wake { .. } | OpKind::Assume => false,
         OpKind::Park { early } => early == EarlyWake::Never,
         OpKind::Object(action) => !matches!(action, Action::NotifyOne { .. } | Action::NotifyAll),
         OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,

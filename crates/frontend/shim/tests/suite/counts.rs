@@ -350,3 +350,30 @@ fn memory_that_outlives_executions_does_not_change_the_traces() {
     assert!(outcome.complete, "{}", outcome.guarantee());
     assert!(outcome.executions().unwrap() >= 22, "{}", outcome.guarantee());
 }
+
+/// Each of `count` workers adds 1 in two steps, so that an update may be lost.
+fn racing_adds(count: usize) {
+    let n = Arc::new(AtomicUsize::new(0));
+    let all = n.clone();
+    threads(count, move |_| n.store(n.load(SeqCst) + 1, SeqCst));
+    assert_eq!(all.load(SeqCst), count);
+}
+
+/// Eight workers have 8! executions without a preemption, and one without a delay. An update is
+/// lost with one preemption, and with one delay: of the first worker between its steps.
+#[test]
+fn a_bound_on_delays_does_not_begin_with_all_orders_of_the_workers() {
+    let body = || racing_adds(8);
+    let cache = preempt::Cache::Hb;
+    let icb = Check::new().order(Order::Icb { cache }).run(body);
+    let orders: u64 = (1..=8).product();
+    assert_eq!(icb.bounds.iter().map(|bound| bound.all.executions).collect::<Vec<_>>(), [orders]);
+    let delay = Check::new().order(Order::Delay { cache }).run(body);
+    assert_eq!(delay.bounds.iter().map(|bound| bound.all.executions).collect::<Vec<_>>(), [1]);
+    assert_eq!((delay.findings.len(), delay.findings[0].preemptions), (1, 1));
+    assert_eq!(
+        delay.guarantee(),
+        "stopped at the first error after 0 complete executions, the rest not explored; no error \
+         needs fewer than 1 delay"
+    );
+}

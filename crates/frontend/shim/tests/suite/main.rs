@@ -6,6 +6,7 @@
 
 mod agree;
 mod api;
+mod assume;
 mod counts;
 mod fairness;
 mod findings;

@@ -71,7 +71,8 @@ impl Buffer {
 
 /// A buffer of capacity one: the items come out in the order in which they went in.
 pub fn buffer(items: usize) {
-    let buffer = Arc::new(Buffer { item: Mutex::new(None), full: Condvar::new(), empty: Condvar::new() });
+    let buffer =
+        Arc::new(Buffer { item: Mutex::new(None), full: Condvar::new(), empty: Condvar::new() });
     let producer = thread::spawn({
         let buffer = buffer.clone();
         move || (0..items).for_each(|item| buffer.put(item))
