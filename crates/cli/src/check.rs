@@ -11,6 +11,7 @@ use preempt_machine::Machine;
 use preempt_report::{
     CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
 };
+use preempt_system::{MemoryModel, Model as _};
 
 use crate::args::{Check, ModelArgs};
 use crate::checkpoint::Checkpointing;
@@ -29,14 +30,27 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };
-    // Refusals that depend on the options alone come before the model is read.
-    let (plan, machine, chosen) = if args.search.reduce == Pick::Auto {
-        let loaded = load()?;
-        let choice = choose(args, &loaded.0);
-        (args.plan(Some(choice.reduction))?, Some(loaded), Some(choice.because))
-    } else {
-        (args.plan(None)?, None, None)
+    let build = |memory, reduction| {
+        let plan = args.plan(memory, reduction)?;
+        let portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
+        Ok::<_, Refused>((plan, portfolio))
     };
+    // Refusals that depend on the options alone come before the errors of the model, unless the
+    // options are for weak memory and the model has it.
+    let (machine, loading) = match args.search.reduce {
+        Pick::Auto => load()?,
+        _ => match (build(MemoryModel::Sc, None), load()) {
+            (Err(refused), Ok((machine, _))) if machine.memory_model() == MemoryModel::Sc => {
+                return Err(refused);
+            }
+            (Err(refused), Err(_)) => return Err(refused),
+            (_, loaded) => loaded?,
+        },
+    };
+    let chosen = (args.search.reduce == Pick::Auto).then(|| choose(args, &machine));
+    let reduction = chosen.map(|choice| choice.reduction);
+    let (plan, _) = build(machine.memory_model(), reduction)?;
+    let chosen = chosen.map(|choice| choice.because);
     #[cfg(feature = "cluster")]
     let plan = args.cluster.shared(plan, args);
     let mut portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
@@ -59,7 +73,6 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         output::writable_directory(directory, "--spill")?;
         portfolio = portfolio.spill_to(directory.clone());
     }
-    let (machine, loading) = machine.map_or_else(load, Ok)?;
     portfolio.main().suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.search.save_schedule {
         output::writable(path, "the schedule")?;

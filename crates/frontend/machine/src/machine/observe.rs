@@ -19,7 +19,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use preempt_system::{Capacity, Choice, Model as _, Step, Stepper as _, ThreadId};
+use preempt_system::{
+    Capacity, Choice, MemoryModel, Model as _, Step, Stepper as _, ThreadId,
+};
 
 use super::Machine;
 use super::cells::{Capacities, Cells};
@@ -112,12 +114,13 @@ impl Machine {
     /// New machines are packed for several thousand steps if their states have several words.
     ///
     /// Programs whose records, threads or stacks come and go stay as they are: their cells have no
-    /// fixed meaning.
+    /// fixed meaning. So do programs under weak memory, whose states are not compared.
     pub fn pack_for_observed_values(self, steps: usize) -> Machine {
         let is_fixed = self.heap.is_empty()
             && self.capacities.spare == 0
             && self.facts.recursive.is_empty()
-            && !self.capacities.owners;
+            && !self.capacities.owners
+            && self.program.memory == MemoryModel::Sc;
         let values = if is_fixed { self.observe(steps) } else { None };
         let Some(values) = values else { return self.with_diagrams() };
         let observed = Observed { values: Arc::new(values), released: BTreeSet::new() };
