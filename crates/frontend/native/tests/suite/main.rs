@@ -16,3 +16,4 @@ mod rust;
 mod safety;
 mod strategies;
 mod time;
+mod weak;
