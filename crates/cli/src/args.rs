@@ -16,7 +16,7 @@ use crate::flags::FlagsArgs;
 use crate::graph::GraphArgs;
 use crate::run::{ProgramArgs, RunArgs};
 use crate::search::{Models, Pick, SearchArgs, needs};
-use crate::values::{self, setting, size, whole};
+use crate::values::{self, memory_model, setting, size, whole};
 
 /// A model checker for concurrent programs: explores the thread interleavings of a model or an
 /// executable, and reports a failing schedule that can be replayed, or what it verified.
@@ -132,6 +132,9 @@ pub struct ReplayArgs {
     pub args: Vec<OsString>,
     #[command(flatten)]
     pub program: ProgramArgs,
+    /// Memory model of an executable: sc or weak [default: sc]
+    #[arg(long, value_name = "MODEL", value_parser = memory_model)]
+    pub memory: Option<MemoryModel>,
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     pub stop_at: Option<u32>,

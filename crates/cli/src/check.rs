@@ -26,7 +26,8 @@ use crate::{Exit, Refused, input, output, page, screen};
 pub fn run(args: &Check) -> Result<Exit, Refused> {
     let refuse = |refusal: Refusal| Refused::by_engine(&refusal);
     let load = || {
-        let (started, most) = (Instant::now(), args.search.memory.or_else(memory::default_limit));
+        let (started, most) =
+            (Instant::now(), args.search.memory_limit().or_else(memory::default_limit));
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };

@@ -101,7 +101,8 @@ impl ClusterArgs {
 
     /// The plan of one process: processes of one machine share its memory.
     pub fn shared(&self, plan: Plan, args: &Check) -> Plan {
-        let Some(processes) = self.processes.filter(|_| args.search.memory.is_none()) else {
+        let Some(processes) = self.processes.filter(|_| args.search.memory_limit().is_none())
+        else {
             return plan;
         };
         let share = |limit: Option<usize>| limit.map(|limit| limit / processes.max(1));

@@ -21,7 +21,8 @@ pub fn is_meant(args: &ReplayArgs) -> bool {
     let mut start = [0; 4];
     let read = File::open(&args.file).and_then(|mut file| file.read_exact(&mut start));
     let is_elf = read.is_ok() && start == *b"\x7fELF";
-    is_elf || !args.args.is_empty() || args.program != ProgramArgs::default()
+    let is_program = args.program != ProgramArgs::default() || args.memory.is_some();
+    is_elf || !args.args.is_empty() || is_program
 }
 
 /// Executes the schedule and reports how it ends.
@@ -35,7 +36,8 @@ pub fn run(args: &ReplayArgs, recorded: &ScheduleFile) -> Result<Exit, Refused> 
         output::writable(path, "the page")?;
     }
     let program = OsString::from(&args.file);
-    let executable = args.program.executable(&program, &args.args)?;
+    let memory = args.memory.unwrap_or_default();
+    let executable = args.program.executable(&program, &args.args, memory)?;
     let name = args.file.display().to_string();
     let showing = Showing {
         name: &name,

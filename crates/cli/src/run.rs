@@ -15,7 +15,7 @@ use preempt_report::number::grouped;
 use preempt_report::recorder::{Numbering, Replayed};
 use preempt_report::text_report::row;
 use preempt_report::{CheckReport, Folding, Layout, ReplayCommand, ScheduleFile, Trace};
-use preempt_system::{Failure, FailureKind, Verdict};
+use preempt_system::{Failure, FailureKind, MemoryModel, Verdict};
 
 use crate::checkpoint::CheckpointArgs;
 use crate::progress::{Watcher, Wish};
@@ -101,9 +101,15 @@ pub enum AllocatorArg {
 
 impl ProgramArgs {
     /// The executable, or why it cannot be explored.
-    pub fn executable(&self, program: &OsString, args: &[OsString]) -> Result<Executable, Refused> {
+    pub fn executable(
+        &self,
+        program: &OsString,
+        args: &[OsString],
+        memory: MemoryModel,
+    ) -> Result<Executable, Refused> {
         let mut found =
             Executable::find(program.as_ref(), args.to_vec()).map_err(Refused::because)?;
+        found.memory = memory;
         if let Some(stdin) = self.stdin.as_deref().filter(|path| !path.is_file()) {
             let why = format!("--stdin: there is no file {}", stdin.display());
             return Err(Refused::because(why));
@@ -160,7 +166,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Refused> {
     };
     // Refusals that depend on the options alone come before the program is looked up.
     args.search.search()?;
-    let executable = args.program.executable(program, rest)?;
+    let executable = args.program.executable(program, rest, args.search.memory_model())?;
     let search = args.search.search_of(&executable, args.search.limits())?;
     args.search.check_files()?;
     let mut checkpointing = args.checkpoints.open(|| {
@@ -391,6 +397,9 @@ fn notes(native: &Native, narrated: &[Narrated]) -> String {
     // A process may only show that its execution was explored before.
     let mut text = row("children", &format!("{} processes", grouped(native.children())), &layout);
     text += &row("visible", &native.visibility(), &layout);
+    if let Some(words) = native.memory_words() {
+        text += &row("memory", &words, &layout);
+    }
     if let Some(times) = native.oversynchronised() {
         let words = format!(
             "detected in instrumented code; {} times, what precompiled code may have synchronised \
@@ -454,11 +463,20 @@ fn sources(traces: &[Trace]) -> Vec<(String, String)> {
     files.into_iter().filter_map(|file| source::text(&file).map(|text| (file, text))).collect()
 }
 
+/// The option of a replay under this memory model.
+pub fn memory_words(memory: MemoryModel) -> &'static str {
+    match memory {
+        MemoryModel::Weak => " --memory weak",
+        _ => "",
+    }
+}
+
 /// The command that replays a schedule of this program, but for the schedule.
 fn replay_command(args: &RunArgs) -> String {
     let word = |word: &OsString| input::quoted(&word.to_string_lossy());
     let arguments = args.command.iter().skip(1).map(|arg| format!(" --arg={}", word(arg)));
     let program = args.command.first().map(word).unwrap_or_default();
-    let options: String = [args.program.words()].into_iter().chain(arguments).collect();
+    let options = args.program.words() + memory_words(args.search.memory_model());
+    let options: String = [options].into_iter().chain(arguments).collect();
     format!("preempt replay{options} {program}")
 }

@@ -14,11 +14,18 @@ use preempt_explore::{
 use preempt_system::MemoryModel;
 
 use crate::Refused;
-use crate::values::{self, seconds, size, whole};
+use crate::values::{self, MemoryArg, seconds, whole};
 
 /// The subject of a command's searches, as a type: it decides which strategies there are.
 pub trait Searched {
     const SUBJECT: Subject;
+    /// The name of a value of `--memory`.
+    const MEMORY: &str = "SIZE";
+    /// The help of `--memory`.
+    const MEMORY_HELP: &str = "Stop when the process needs more memory, such as 500M or 4G \
+                               [default: three quarters of the free memory]";
+    /// The heading of `--memory`.
+    const MEMORY_HEADING: &str = "Limits";
 }
 
 /// Models.
@@ -35,6 +42,13 @@ impl Searched for Models {
 
 impl Searched for Executables {
     const SUBJECT: Subject = Subject::Program;
+    const MEMORY: &str = "MODEL|SIZE";
+    const MEMORY_HELP: &str = "Memory model of the program: sc, or weak for everything that the \
+                               orderings of its atomic operations allow except load buffering \
+                               [default: sc]. With a size such as 500M or 4G, stop when the \
+                               process needs more memory [default: three quarters of the free \
+                               memory]. May be given twice";
+    const MEMORY_HEADING: &str = "Search";
 }
 
 #[derive(Debug, Args)]
@@ -85,10 +99,9 @@ pub struct SearchArgs<S: Searched> {
     /// Stop after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits")]
     pub time: Option<Duration>,
-    /// Stop when the process needs more memory, such as 500M or 4G [default: three quarters of the
-    /// free memory]
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Limits")]
-    pub memory: Option<usize>,
+    #[arg(long, value_name = S::MEMORY, value_parser = values::memory(S::SUBJECT))]
+    #[arg(help = S::MEMORY_HELP, help_heading = S::MEMORY_HEADING)]
+    pub memory: Vec<MemoryArg>,
     /// Seconds for finding simpler schedules of the errors [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "no_shrink")]
     #[arg(help_heading = "Output")]
@@ -150,7 +163,7 @@ impl Pick {
 impl<S: Searched> SearchArgs<S> {
     /// The limits of a search.
     pub fn limits(&self) -> Limits {
-        let memory = self.memory.or_else(memory::default_limit);
+        let memory = self.memory_limit().or_else(memory::default_limit);
         Limits {
             states: None,
             executions: self.executions,
@@ -161,6 +174,14 @@ impl<S: Searched> SearchArgs<S> {
             resident: memory,
             time: self.time,
         }
+    }
+
+    /// The memory limit that was given last.
+    pub fn memory_limit(&self) -> Option<usize> {
+        self.memory.iter().rev().find_map(|given| match given {
+            MemoryArg::Limit(bytes) => Some(*bytes),
+            MemoryArg::Model(_) => None,
+        })
     }
 
     /// The plan with the settings that do not depend on its strategy.
@@ -237,11 +258,22 @@ impl SearchArgs<Executables> {
     /// and icb and delay continue past it up to `cheap` executions.
     pub fn plan(&self, cheap: u64) -> Result<Plan, Refused> {
         let (order, reduction) = (self.order(Subject::Program)?, self.reduce.reduction(None));
-        let plan = Plan::new().limits(self.limits());
+        let plan = Plan { memory: self.memory_model(), ..Plan::new() }.limits(self.limits());
         self.completed(match self.bound {
             Some(bound) => plan.bound(bound).choose(order, reduction, Subject::Program),
             None => plan.choose_with_usual_bound(order, reduction, cheap),
         })
+    }
+}
+
+impl SearchArgs<Executables> {
+    /// The memory model of the executable: the one that was given last.
+    pub fn memory_model(&self) -> MemoryModel {
+        let given = self.memory.iter().rev().find_map(|given| match given {
+            MemoryArg::Model(model) => Some(*model),
+            MemoryArg::Limit(_) => None,
+        });
+        given.unwrap_or_default()
     }
 }
 

@@ -108,6 +108,35 @@ pub fn size(text: &str) -> Result<usize, String> {
     if (1.0..=(1u64 << 62) as f64).contains(&bytes) { Ok(bytes as usize) } else { Err(wrong()) }
 }
 
+/// A value of `--memory`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryArg {
+    /// The memory model of an executable.
+    Model(MemoryModel),
+    /// The limit of the search in bytes.
+    Limit(usize),
+}
+
+/// The parser of `--memory`. Models declare their memory model themselves.
+pub fn memory(subject: Subject) -> fn(&str) -> Result<MemoryArg, String> {
+    let limit = |text: &str| size(text).map(MemoryArg::Limit);
+    match subject {
+        Subject::Program => |text| match memory_model(text) {
+            Ok(model) => Ok(MemoryArg::Model(model)),
+            Err(_) => size(text)
+                .map(MemoryArg::Limit)
+                .map_err(|why| format!("{why}; or sc or weak for the memory model of the program")),
+        },
+        _ => limit,
+    }
+}
+
+/// The name of a memory model.
+pub fn memory_model(text: &str) -> Result<MemoryModel, String> {
+    let known = MemoryModel::ALL.into_iter().find(|model| model.name() == text);
+    known.ok_or_else(|| format!("`{text}` is not a memory model: expected sc or weak"))
+}
+
 /// A whole number, which is never negative.
 pub fn whole<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
     text.parse().map_err(|error: ParseIntError| match error.kind() {
@@ -140,6 +169,17 @@ mod tests {
         for text in ["", "G", "4X", "-1", "0", "1e30", "nan", "inf", "4 G"] {
             assert!(size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_memory_of_an_executable_is_a_model_or_a_limit() {
+        let program = memory(Subject::Program);
+        assert_eq!(program("weak"), Ok(MemoryArg::Model(MemoryModel::Weak)));
+        assert_eq!(program("sc"), Ok(MemoryArg::Model(MemoryModel::Sc)));
+        assert_eq!(program("64K"), Ok(MemoryArg::Limit(65536)));
+        assert!(program("tso").is_err_and(|why| why.ends_with("the memory model of the program")));
+        assert_eq!(memory(Subject::Model)("64K"), Ok(MemoryArg::Limit(65536)));
+        assert!(memory(Subject::Model)("weak").is_err());
     }
 
     #[test]

@@ -25,11 +25,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use preempt_system::MemoryModel;
 
 use self::build::BuildArgs;
 use crate::args::ColorArg;
 use crate::run::{ProgramArgs, SearchArgs};
-use crate::values::{seconds, whole};
+use crate::values::{memory_model, seconds, whole};
 use crate::{Format, execute};
 
 /// As cargo calls it: `cargo-preempt preempt test …`.
@@ -109,6 +110,9 @@ struct ReplayArgs {
     build: BuildArgs,
     #[command(flatten)]
     program: ProgramArgs,
+    /// Memory model of the test or program: sc or weak [default: sc]
+    #[arg(long, value_name = "MODEL", value_parser = memory_model)]
+    memory: Option<MemoryModel>,
     /// Stop before the K-th preemption, and show where each thread is
     #[arg(long, value_name = "K", value_parser = whole::<u32>)]
     stop_at: Option<u32>,

@@ -18,15 +18,16 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Exit, Refused> {
     if let Some(path) = &args.html {
         output::writable(path, "the page")?;
     }
+    let memory = args.memory.unwrap_or_default();
     let (name, executable) = match &args.name {
         Some(test) => {
             let built = with_test(args, test)?;
-            (test.clone(), executable(&args.program, &built, test)?)
+            (test.clone(), executable(&args.program, &built, test, memory)?)
         }
         None => {
             let built = program(&args.build)?;
             let path = built.path.clone().into_os_string();
-            (built.target, args.program.executable(&path, &args.args)?)
+            (built.target, args.program.executable(&path, &args.args, memory)?)
         }
     };
     let showing = Showing {

@@ -5,7 +5,7 @@ use preempt_report::ReplayCommand;
 
 use super::RunArgs;
 use super::build::{BuildArgs, Built, Goal, build};
-use crate::run::{Explored, report};
+use crate::run::{Explored, memory_words, report};
 use crate::{Exit, Refused, input};
 
 /// Runs the command.
@@ -13,7 +13,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Refused> {
     args.search.search()?;
     args.search.check_files()?;
     let built = program(&args.build)?;
-    let executable = args.program.executable(&built.path.clone().into(), &args.args)?;
+    let memory = args.search.memory_model();
+    let executable = args.program.executable(&built.path.clone().into(), &args.args, memory)?;
     let search = args.search.search_of(&executable, args.search.limits())?;
     let watcher = args.search.watcher();
     let explored = Explored::new(search, Native::new(executable), &watcher);
@@ -41,7 +42,8 @@ pub(super) fn program(args: &BuildArgs) -> Result<Built, Refused> {
 }
 
 fn replay_command(args: &RunArgs, built: &Built) -> ReplayCommand {
-    let options = args.build.to_shell(built) + &args.program.words();
+    let memory = memory_words(args.search.memory_model());
+    let options = args.build.to_shell(built) + &args.program.words() + memory;
     let word = |word: &std::ffi::OsString| format!(" {}", input::quoted(&word.to_string_lossy()));
     let words: String = args.args.iter().map(word).collect();
     ReplayCommand {

@@ -3,6 +3,7 @@
 use preempt_explore::Limits;
 use preempt_native::{Executable, Harness, Native};
 use preempt_report::ReplayCommand;
+use preempt_system::MemoryModel;
 
 use super::TestArgs;
 use super::budget::Budget;
@@ -10,7 +11,7 @@ use super::build::{Built, Goal, build};
 use super::summary::{Form, Row, Summary};
 use super::tests::{self, Selection, Test};
 use crate::progress::Watcher;
-use crate::run::{Explored, ProgramArgs};
+use crate::run::{Explored, ProgramArgs, memory_words};
 use crate::{Exit, Refused, input, output};
 
 /// Runs the command.
@@ -77,7 +78,8 @@ fn explore(
     test: &Test,
     watcher: &Watcher,
 ) -> Result<Explored, Refused> {
-    let executable = executable(&args.program, built, &test.name)?;
+    let memory = args.search.memory_model();
+    let executable = executable(&args.program, built, &test.name, memory)?;
     let search = args.search.search_of(&executable, limits)?;
     Explored::of_test(search, Native::new(executable), watcher)
 }
@@ -87,9 +89,10 @@ pub(super) fn executable(
     program: &ProgramArgs,
     built: &Built,
     test: &str,
+    memory: MemoryModel,
 ) -> Result<Executable, Refused> {
     let path = built.path.clone().into_os_string();
-    let mut executable = program.executable(&path, &tests::arguments(test))?;
+    let mut executable = program.executable(&path, &tests::arguments(test), memory)?;
     executable.directory = Some(built.folder.clone());
     executable.environment.clone_from(&built.environment);
     // A trace says more than a backtrace, which takes long to print.
@@ -103,7 +106,8 @@ pub(super) fn executable(
 
 /// The command that replays a schedule of a test.
 fn replay_command(args: &TestArgs, built: &Built, test: &Test) -> ReplayCommand {
-    let options = args.build.to_shell(built) + &args.program.words();
+    let memory = memory_words(args.search.memory_model());
+    let options = args.build.to_shell(built) + &args.program.words() + memory;
     ReplayCommand {
         before: format!("cargo preempt replay{options} "),
         after: format!(" {}", input::quoted(&test.name)),

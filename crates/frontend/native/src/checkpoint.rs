@@ -23,7 +23,8 @@ impl Executable {
     pub fn identity(&self) -> io::Result<u64> {
         let input = self.stdin.as_ref().map(fs::read).transpose()?;
         let limits = (self.max_steps, self.max_delay, self.max_memory, self.max_output);
-        let run = (self.harness, self.allocator, self.races, self.level, &self.environment);
+        let run = (self.harness, self.allocator, self.races, self.level, self.memory);
+        let run = (run, &self.environment);
         let options = (self.expected_exit, self.same_output, run, limits);
         let options = format!("{options:?}");
         let mut parts =
@@ -54,12 +55,12 @@ impl Resumable for Native {
         let slots: Vec<(u32, u32)> =
             names.slots.iter().map(|slot| (slot.creator, slot.nth)).collect();
         let assumed = self.assumed.lock().unwrap_or_else(PoisonError::into_inner);
-        let assumed: Vec<(bool, u64)> =
-            assumed.iter().map(|&(what, pc)| (what == Assumption::Loop, pc)).collect();
+        let assumed: Vec<(u8, u64)> = assumed.iter().map(|&(what, pc)| (what as u8, pc)).collect();
         to.put(&self.slots);
         to.put(&self.needs.process);
         to.put(&slots);
         to.put(&self.mixed);
+        to.put(&self.opaque.iter().copied().collect::<Vec<u64>>());
         to.put(&names.objects().to_vec());
         to.put(&names.atomics());
         to.put(&assumed);
@@ -79,6 +80,7 @@ impl Resumable for Native {
             return Err(Damaged);
         }
         self.mixed = from.get()?;
+        self.opaque = from.get::<Vec<u64>>()?.into_iter().collect();
         let mut names = Names::new(self.executable.harness, slots).with_mixed(self.mixed.clone());
         for object in from.get::<Vec<ObjectName>>()? {
             names.locate(object);
@@ -88,10 +90,11 @@ impl Resumable for Native {
         }
         *self.names() = names;
         let assumed = from
-            .get::<Vec<(bool, u64)>>()?
+            .get::<Vec<(u8, u64)>>()?
             .into_iter()
-            .map(|(is_loop, pc)| (if is_loop { Assumption::Loop } else { Assumption::Yield }, pc));
-        *self.assumed.get_mut().unwrap_or_else(PoisonError::into_inner) = assumed.collect();
+            .map(|(number, pc)| Ok((Assumption::of(number).ok_or(Damaged)?, pc)));
+        *self.assumed.get_mut().unwrap_or_else(PoisonError::into_inner) =
+            assumed.collect::<Result<_, Damaged>>()?;
         *self.relies_on_max_delay.get_mut() = from.get()?;
         *self.children.get_mut() = from.get()?;
         *self.oversynchronised.get_mut() = from.get()?;

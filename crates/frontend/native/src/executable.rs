@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use preempt_system::MemoryModel;
+
 use crate::elf;
 use crate::entries::Functions;
 use crate::level::Level;
@@ -58,6 +60,8 @@ pub struct Executable {
     pub allocator: Allocator,
     /// Whether to detect data races, if plain accesses are visible.
     pub races: bool,
+    /// The memory model: see [`crate::weak`].
+    pub memory: MemoryModel,
     /// The exit status of a passing execution.
     pub expected_exit: i32,
     /// The file that is the standard input; `None` is an empty input.
@@ -102,6 +106,7 @@ impl Executable {
             locked: LockedInstructions::default(),
             allocator: Allocator::Runtime,
             races: true,
+            memory: MemoryModel::Sc,
             expected_exit: 0,
             stdin: None,
             max_steps: 20_000,

@@ -6,6 +6,7 @@ use preempt_explore::replay::deadlock;
 use preempt_native_block::{Choice as BlockChoice, ObjectKind, Op as OpKind};
 use preempt_report::recorder::{Numbering, Replayed, record};
 use preempt_report::trace::Trace;
+use preempt_system::memory::Stored;
 use preempt_system::{
     Access, Choice, Explanation, Failure, FailureKind, Narrate, Narration, Nesting, Pending,
     Schedule, Site, StepNarration, ThreadId, Use, VariableValue,
@@ -21,6 +22,7 @@ use crate::source;
 use crate::state::{Op, Outcome};
 use crate::symbols::Symbols;
 use crate::system::{Execution, Prepared, block_choice};
+use crate::weak::{self, MissedOrder};
 
 /// The description of an execution.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub struct Narrated {
     pub output: String,
     /// The steps, with threads as slots.
     path: Vec<Choice>,
+    /// The values that stale steps read.
+    stale_values: Vec<u64>,
 }
 
 /// Runs a described execution again under gdb, which stops before step `step`, counted from 1, in
@@ -52,7 +56,9 @@ pub fn debug(
     let prefix: Vec<BlockChoice> =
         narrated.path.iter().map(|&choice| block_choice(choice)).collect();
     let slots = program.names().slots.clone();
-    let request = Request { prefix: &prefix, slots: &slots, stacks: Stacks::Omitted };
+    let stale_values = &narrated.stale_values;
+    let stacks = Stacks::Omitted;
+    let request = Request { prefix: &prefix, stale_values, slots: &slots, stacks };
     server::debug(&program.executable, request, step, commands).map_err(|error| {
         format!("cannot run gdb: {error}; most distributions have a package of that name")
     })
@@ -82,7 +88,8 @@ pub fn narrate(
     }
     let system = cursor.system();
     let (output, path) = (system.trace().run.output.text.clone(), system.path().to_vec());
-    Ok(Narrated { replayed, output, path })
+    let stale_values = system.stale_values(None);
+    Ok(Narrated { replayed, output, path, stale_values })
 }
 
 /// A deadlock whose message names the threads that wait.
@@ -116,11 +123,14 @@ impl Narrate for Execution<'_> {
     fn prepare(&mut self, choice: Choice) {
         let (op, nth) = self.next_op(choice.thread);
         let before = self.cells();
-        self.set_prepared(op.map(|op| Prepared { op, nth, before }));
+        let is_stale = |op: &Op| choice.alternative != 0 && op.kind.is_atomic();
+        let stale = self.weak().zip(op.filter(is_stale));
+        let unseen = stale.map(|(weak, op)| weak.stored(op.object, 0));
+        self.set_prepared(op.map(|op| Prepared { op, nth, before, unseen }));
     }
 
     fn narrate(&mut self, choice: Choice) -> StepNarration {
-        let Some(Prepared { op, nth, before }) = self.take_prepared() else {
+        let Some(Prepared { op, nth, before, unseen }) = self.take_prepared() else {
             return StepNarration::default();
         };
         let after = self.cells();
@@ -128,12 +138,18 @@ impl Narrate for Execution<'_> {
         self.use_object(op.other);
         let outcome = self.outcome(choice.thread, nth);
         if op.kind.is_atomic() {
-            self.set_value(op.object, describe::value(outcome.left, op.detail.size));
+            // A stale access leaves the newest value as it is.
+            let newest = if unseen.is_some() { outcome.memory } else { outcome.left };
+            self.set_value(op.object, describe::value(newest, op.detail.size));
         }
         let names = self.program().names();
         let narrator = Narrator { system: self, names: &names, symbols: self.program().symbols() };
+        let mut narration = narrator.step(choice, nth, &op, &outcome, (&before, &after));
+        if let Some(newest) = unseen {
+            narration.effects.push(narrator.unseen(choice.thread, &op, &newest));
+        }
         StepNarration {
-            narration: narrator.step(choice, nth, &op, &outcome, (&before, &after)),
+            narration,
             label: describe::verb(op.kind).to_owned(),
             uses: narrator.uses(choice.thread, &op, &after),
             nesting: narrator.nesting(choice.thread, nth, &op),
@@ -286,6 +302,42 @@ impl Narrator<'_> {
             }
             _ => vec![operation, format!("{name}: {found} → {left}")],
         }
+    }
+
+    /// Why a stale access need not see the newest store of its variable.
+    fn unseen(&self, thread: ThreadId, op: &Op, newest: &Stored) -> String {
+        let value = describe::value(newest.value.into(), op.detail.size);
+        let by = newest.event.thread.map(|by| self.names.thread_name(by.index()));
+        let by = by.unwrap_or_else(|| "the initial value".to_owned());
+        let step = newest.step;
+        if op.kind == OpKind::Store {
+            let name = self.object(op.object);
+            return format!(
+                "this store comes before {by}'s {name} = {value} of step {step} in modification \
+                 order"
+            );
+        }
+        let missed = self.system.weak().and_then(|weak| weak.missed_order(thread, newest));
+        let hint = missed.map(|missed| self.hint(&missed, &value)).unwrap_or_default();
+        format!("although {by} stored {value} in step {step}: nothing orders the two{hint}")
+    }
+
+    /// Which stronger orderings would make a stale load return `value`.
+    fn hint(&self, missed: &MissedOrder, value: &str) -> String {
+        let MissedOrder { location, store: (stored, store), load: (loaded, load) } = *missed;
+        let name = self.object(location);
+        let (accesses, orderings) = match (weak::releases(store), weak::acquires(load)) {
+            (false, false) => (
+                format!(
+                    "stored in step {stored} with {store:?} and loaded in step {loaded} with \
+                     {load:?}"
+                ),
+                "Release and Acquire",
+            ),
+            (false, true) => (format!("stored in step {stored} with {store:?}"), "Release"),
+            (true, _) => (format!("loaded in step {loaded} with {load:?}"), "Acquire"),
+        };
+        format!(". {name} is {accesses}: with {orderings} this would be {value}")
     }
 
     /// The next operation of a thread, and the state of the objects on which it depends.

@@ -1,18 +1,19 @@
 //! An executable as a program whose executions can be explored.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use preempt_explore::{Cache, Order, Plan, Reduction};
 use preempt_native_block::Slot;
 use preempt_report::number::counted;
-use preempt_system::{MAX_THREADS, Program, Restart};
+use preempt_system::{MAX_THREADS, MemoryModel, Program, Restart};
 
 use crate::describe::duration;
-use crate::executable::{Executable, Harness};
+use crate::executable::{Allocator, Executable, Harness};
 use crate::level::{Level, Races};
 use crate::names::Names;
+use crate::opaque::{self, Origin};
 use crate::server::{Output, Run, RunError, Server, Stacks};
 use crate::source::in_package;
 use crate::state::Needs;
@@ -35,6 +36,8 @@ pub enum Need {
     /// Mixed-size accesses: atomic variables that overlap in the 16 bytes at this address must
     /// count as one object.
     Mixed(u64),
+    /// This many [opaque](crate::weak) variables under weak memory.
+    Opaque(usize),
     /// Something that cannot be provided: see [`Native::refusal`].
     Refused,
 }
@@ -46,6 +49,16 @@ pub(crate) enum Assumption {
     Yield,
     /// A loop that has changed nothing so far does not end by itself.
     Loop,
+    /// A loop that has read old values for some rounds reads the newest ones next.
+    Visible,
+}
+
+impl Assumption {
+    /// The assumption with this number.
+    pub(crate) fn of(number: u8) -> Option<Assumption> {
+        let all = [Assumption::Yield, Assumption::Loop, Assumption::Visible];
+        all.into_iter().find(|&assumption| assumption as u8 == number)
+    }
 }
 
 /// Checks that executables can be explored by `plan`. `Err` says why not.
@@ -103,9 +116,7 @@ impl Executable {
         // `corpus/native/instrumented/once_park_lost.rs`. A search that takes every step does not
         // depend on that, and the cache of happens-before graphs also compares the values that
         // threads found.
-        let has_invisible_operations = !self.functions.found.is_empty()
-            || self.functions.stripped && self.level != Level::Calls;
-        if has_invisible_operations && plan.reduction != Reduction::None {
+        if self.has_invisible_operations() && plan.reduction != Reduction::None {
             return Err(
                 "a reduction could miss errors of this executable: the precompiled code of Rust's \
                  standard library synchronises threads by operations that are not visible; leave \
@@ -113,7 +124,43 @@ impl Executable {
                     .to_owned(),
             );
         }
+        self.suits_memory(plan)?;
         suits(plan)
+    }
+
+    /// Whether precompiled code of Rust's standard library may synchronise threads.
+    fn has_invisible_operations(&self) -> bool {
+        !self.functions.found.is_empty() || self.functions.stripped && self.level != Level::Calls
+    }
+
+    /// Checks that the memory model can be explored.
+    fn suits_memory(&self, plan: &Plan) -> Result<(), String> {
+        debug_assert_eq!(plan.memory, self.memory, "the plan is for this executable");
+        if self.memory == MemoryModel::Sc {
+            return Ok(());
+        }
+        if self.level == Level::Calls {
+            return Err(format!(
+                "--memory weak: the atomic operations of {} and their orderings are not visible; \
+                 build it with the flags that `preempt flags` prints, or use `cargo preempt test`",
+                self.path.display()
+            ));
+        }
+        if self.allocator == Allocator::System {
+            return Err(
+                "--memory weak cannot be combined with --allocator system: memory that is reused \
+                 would seem to have old values; leave out --allocator"
+                    .to_owned(),
+            );
+        }
+        if plan.reduction == Reduction::Graphs {
+            return Err(
+                "--reduce graphs is for closures: it has to know the steps of executions that \
+                 never ran; leave out --reduce"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 }
 
@@ -124,6 +171,12 @@ pub struct Native {
     pub(crate) needs: Needs,
     /// The 16-byte ranges in which atomic variables overlap: see [`Names::locate_atomic`].
     pub(crate) mixed: Vec<u64>,
+    /// The addresses of variables that are [opaque](crate::weak) in every execution.
+    pub(crate) opaque: BTreeSet<u64>,
+    /// The maximal number of opaque variables of an execution.
+    pub(crate) opaque_variables: AtomicUsize,
+    /// Those that an execution of this search has shown, for the next one.
+    new_opaque: Mutex<BTreeSet<u64>>,
     names: Mutex<Names>,
     /// The slots for the next search, if an execution has shown threads in another order.
     order: Mutex<Option<Vec<Slot>>>,
@@ -132,6 +185,8 @@ pub struct Native {
     /// Fork servers that no execution uses now.
     idle: Mutex<Vec<Server>>,
     symbols: OnceLock<Symbols>,
+    /// The origins of operations, by the return addresses of their callers.
+    origins: Mutex<HashMap<Vec<u64>, Origin>>,
     refusal: Mutex<Option<String>>,
     /// The assumptions under which the search held threads back, and the addresses of the calls.
     pub(crate) assumed: Mutex<BTreeSet<(Assumption, u64)>>,
@@ -172,9 +227,13 @@ impl Native {
             names,
             order: Mutex::default(),
             mixed: Vec::new(),
+            opaque: BTreeSet::new(),
+            opaque_variables: AtomicUsize::new(0),
+            new_opaque: Mutex::default(),
             first: Mutex::default(),
             idle: Mutex::default(),
             symbols: OnceLock::new(),
+            origins: Mutex::default(),
             refusal: Mutex::default(),
             assumed: Mutex::default(),
             relies_on_max_delay: AtomicBool::new(false),
@@ -245,6 +304,12 @@ impl Native {
                     format!("that the loop at {site} waits for another thread")
                 }
                 (Assumption::Loop, None) => "that a loop waits for another thread".to_owned(),
+                (Assumption::Visible, Some(site)) => {
+                    format!("that the loop at {site} reads old values for a few rounds only")
+                }
+                (Assumption::Visible, None) => {
+                    "that a loop reads old values for a few rounds only".to_owned()
+                }
             })
             .collect()
     }
@@ -316,6 +381,28 @@ impl Native {
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
 
+    /// Which memory model was explored, if the program's atomic operations are visible.
+    pub fn memory_words(&self) -> Option<String> {
+        let opaque = self.opaque_variables.load(Relaxed);
+        Some(match (self.level(), self.executable.memory) {
+            (Level::Calls, _) => return None,
+            (_, MemoryModel::Weak) => {
+                let all = "weak: what the orderings of atomics allow, except load buffering";
+                match opaque {
+                    0 => all.to_owned(),
+                    _ => format!(
+                        "{all}; {}, which precompiled code may access too or operations of \
+                         different sizes access, explored as sequentially consistent",
+                        counted(opaque as u64, "variable")
+                    ),
+                }
+            }
+            _ => "sequentially consistent: what weaker orderings of atomics allow was not \
+                  explored (--memory weak)"
+                .to_owned(),
+        })
+    }
+
     /// Whether system calls that the program makes without libc are controlled, by trapping them.
     /// Known once an execution has run.
     pub fn traps_system_calls(&self) -> bool {
@@ -381,6 +468,42 @@ impl Native {
     /// Records that a thread had to wait for its deadline because others could run.
     pub(crate) fn rely_on_max_delay(&self) {
         self.relies_on_max_delay.store(true, Relaxed);
+    }
+
+    /// The code to which an operation belongs, in a call that returns to `pc`; `frames` are the
+    /// return addresses of its callers, if they were recorded.
+    pub(crate) fn origin(&self, pc: u64, frames: &[u64]) -> Origin {
+        let callers = || frames.iter().copied().chain(frames.is_empty().then_some(pc));
+        let key: Vec<u64> = callers().collect();
+        if let Some(&known) = lock(&self.origins).get(&key) {
+            return known;
+        }
+        let (symbols, path) = (self.symbols(), self.executable.path());
+        let own = callers().filter(|&pc| symbols.is_own(pc, path));
+        let mut origin = opaque::origin(own.flat_map(|pc| symbols.places(pc.saturating_sub(1))));
+        if origin == Origin::Unknown && !self.executable.has_invisible_operations() {
+            origin = Origin::Instrumented;
+        }
+        lock(&self.origins).insert(key, origin);
+        origin
+    }
+
+    /// Refuses an executable of Rust without line tables.
+    pub(crate) fn refuse_without_lines(&self) -> Need {
+        self.refuse(
+            "--memory weak needs line tables: without them it is not known which atomic variables \
+             belong to Rust's standard library, parts of which are precompiled and synchronise \
+             invisibly; build the program with -g (in Cargo.toml, debug = \"line-tables-only\") \
+             and do not strip it"
+                .to_owned(),
+        )
+    }
+
+    /// Stores the addresses of variables that are opaque in the next search.
+    pub(crate) fn hide(&self, addresses: impl Iterator<Item = u64>) -> Need {
+        let mut new = lock(&self.new_opaque);
+        new.extend(addresses);
+        Need::Opaque(self.opaque.union(&new).count())
     }
 
     pub(crate) fn refuse(&self, why: String) -> Need {
@@ -482,6 +605,10 @@ impl Program for Native {
             Need::Order(_) => {}
             Need::Process => self.needs.process = true,
             Need::Mixed(range) => self.mixed.push(range),
+            Need::Opaque(_) => {
+                let new = self.new_opaque.get_mut().unwrap_or_else(PoisonError::into_inner);
+                self.opaque.append(new);
+            }
             Need::Refused => return Restart::Refused,
         }
         let order = self.order.get_mut().unwrap_or_else(PoisonError::into_inner).take();

@@ -29,6 +29,8 @@ use preempt_native_block::{
     Slot, TEMP_FD, VERSION,
 };
 
+use preempt_system::MemoryModel;
+
 use crate::executable::{Allocator, Executable, Harness};
 use crate::temporary::TemporaryDirectory;
 
@@ -52,6 +54,8 @@ const MAX_SHOWN_OUTPUT: u64 = 1 << 16;
 pub(crate) struct Request<'r> {
     /// The choices to take first.
     pub(crate) prefix: &'r [Choice],
+    /// The values that stale accesses of the prefix read: one number for each choice, or none.
+    pub(crate) stale_values: &'r [u64],
     /// The slots of the threads that are known so far.
     pub(crate) slots: &'r [Slot],
     pub(crate) stacks: Stacks,
@@ -148,6 +152,7 @@ impl Shared {
         unsafe { (&mut (*self.block).locked)[..locked.len()].copy_from_slice(locked) };
         self.get().locked_len.store(locked.len() as u32, Relaxed);
         self.get().races.store(u32::from(executable.detects_races()), Relaxed);
+        self.get().weak.store(u32::from(executable.memory == MemoryModel::Weak), Relaxed);
     }
 
     /// Writes a request. Must be called while no child runs.
@@ -156,6 +161,8 @@ impl Shared {
         // SAFETY: no child runs, so this process owns the whole block.
         unsafe {
             (&mut (*self.block).prefix)[..prefix.len()].copy_from_slice(prefix);
+            let values = &request.stale_values[..request.stale_values.len().min(MAX_STEPS)];
+            (&mut (*self.block).stale_values)[..values.len()].copy_from_slice(values);
             (&mut (*self.block).slots)[..request.slots.len()].copy_from_slice(request.slots);
         }
         let shared = self.get();

@@ -52,6 +52,7 @@ use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
 };
 
+use crate::fences::Fences;
 use crate::names::{DESCRIPTORS, ENDS, NOTHING, Names, PROCESS};
 
 /// An operation of a thread.
@@ -83,6 +84,8 @@ pub(crate) struct Detail {
     /// For an atomic operation, a [digest](preempt_native_block::digest) of its operands; for
     /// descriptors, the number of the descriptor.
     pub(crate) operands: u64,
+    /// Under weak memory, the value that a compare-and-exchange expects.
+    pub(crate) expected: u64,
 }
 
 impl Op {
@@ -107,6 +110,13 @@ pub(crate) struct Outcome {
     pub(crate) found: u128,
     /// The value after an atomic operation; the same as `found` if it has not written.
     pub(crate) left: u128,
+    /// Whether an atomic operation has written.
+    pub(crate) wrote: bool,
+    /// The value that was in memory before an atomic operation: the same as `found` unless the
+    /// operation is stale (see [`crate::weak`]).
+    pub(crate) memory: u128,
+    /// The fences that the thread performed before its next operation, under weak memory.
+    pub(crate) fences: Fences,
     /// The threads that the thread created before its next operation.
     pub(crate) started: ThreadSet,
     /// If the thread spins after the operation, the number of operations of one round; else 0.
@@ -152,9 +162,22 @@ impl History {
     }
 
     /// The length of the round in which the thread spins after its first `count` operations, or 0.
+    /// A thread that has read old values does not spin: the newest ones may let it continue.
     pub(crate) fn round(&self, count: usize) -> usize {
+        if self.spins_on_stale_values(count) { 0 } else { self.reported_round(count) }
+    }
+
+    /// The length of the round that the runtime has reported.
+    fn reported_round(&self, count: usize) -> usize {
         let last = count.checked_sub(1).and_then(|last| self.outcomes.get(last));
         last.map_or(0, |last| last.round.into())
+    }
+
+    /// Whether the thread repeats a round in which it has read an older store than the newest one.
+    /// Stores become visible in finite time, so it reads the newest ones next.
+    pub(crate) fn spins_on_stale_values(&self, count: usize) -> bool {
+        let first = count.saturating_sub(self.reported_round(count));
+        (first..count).any(|at| self.ops[at].kind.is_atomic() && self.outcomes[at].alternative != 0)
     }
 
     /// The objects that the thread used in its last round, with their versions after its last

@@ -23,23 +23,28 @@
 
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
 
 use preempt_native_block::{Choice as BlockChoice, Op as OpKind, Outcome as End};
 use preempt_report::number::counted;
 use preempt_system::fingerprint::Mixer;
+use preempt_system::memory::Stored;
+use preempt_system::pending::NEVER_STALE;
 use preempt_system::{
-    Choice, Failure, FailureKind, Location, LocationKind, Pending, Status, System, ThreadId,
-    ThreadSet,
+    Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, MemoryModel, Pending,
+    Status, System, ThreadId, ThreadSet,
 };
 
 use crate::level::Level;
 use crate::names::Names;
+use crate::opaque;
 use crate::program::{Assumption, Native, Need};
 use crate::server::{Request, Server, Stacks};
 use crate::source::Sources;
 use crate::state::{Context, History, Op, Outcome, State};
 use crate::trace::{Difference, Step, Trace};
 use crate::verdict;
+use crate::weak::{Performed, WeakMemory};
 
 /// What the description of a step needs from before the step.
 #[derive(Clone, Debug)]
@@ -49,6 +54,8 @@ pub(crate) struct Prepared {
     pub(crate) nth: usize,
     /// The fields of all objects.
     pub(crate) before: Vec<u64>,
+    /// The newest store of the operation's variable, if the step does not see it.
+    pub(crate) unseen: Option<Stored>,
 }
 
 /// An execution of an executable: see the module documentation.
@@ -82,17 +89,19 @@ pub struct Execution<'p> {
     /// A cache of object names: looking one up takes long.
     object_names: RefCell<HashMap<u32, String>>,
     sources: Sources,
+    /// The memory machine after `path`, under weak memory.
+    weak: Option<WeakMemory>,
 }
 
 impl<'p> Execution<'p> {
     pub(crate) fn new(program: &'p Native, stacks: Stacks) -> Result<Execution<'p>, Need> {
         let mut server = Some(program.server()?);
-        let mut trace = run(program, &mut server, &[], stacks)?;
+        let mut trace = run(program, &mut server, Prefix::default(), stacks)?;
         let mut changed = program.differs_from_first(&trace);
         if program.keep_first(&trace) {
             // A nondeterministic program could go unnoticed without a second run: the steps that a
             // search repeats may be the same in all executions.
-            trace = run(program, &mut server, &[], stacks)?;
+            trace = run(program, &mut server, Prefix::default(), stacks)?;
             changed = program.differs_from_first(&trace);
         }
         let initial_threads: ThreadSet = trace.initial.iter().map(|&(thread, _)| thread).collect();
@@ -114,6 +123,8 @@ impl<'p> Execution<'p> {
             values: HashMap::new(),
             object_names: RefCell::default(),
             sources: Sources::default(),
+            weak: (program.executable.memory == MemoryModel::Weak)
+                .then(|| WeakMemory::new(initial_threads)),
         };
         for (thread, op) in execution.trace.initial.clone() {
             execution.histories[thread.index()].ops.push(op);
@@ -198,7 +209,8 @@ impl<'p> Execution<'p> {
         if let Some(&known) = self.ready_cache.get(&steps) {
             return Ok(known);
         }
-        let new = run(self.program, &mut self.server, &steps, Stacks::Omitted)?;
+        let prefix = Prefix { steps: &steps, stale_values: &[] };
+        let new = run(self.program, &mut self.server, prefix, Stacks::Omitted)?;
         let ready = new.ready_after(steps.len());
         self.ready_cache.insert(steps, ready);
         Ok(ready)
@@ -288,13 +300,52 @@ impl<'p> Execution<'p> {
     fn deviate(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Need> {
         let mut steps = self.path.clone();
         steps.push(choice);
-        let new = run(self.program, &mut self.server, &steps, self.stacks)?;
+        let stale_values = self.stale_values(Some(choice));
+        let prefix = Prefix { steps: &steps, stale_values: &stale_values };
+        let new = run(self.program, &mut self.server, prefix, self.stacks)?;
         if let Some(failure) = self.difference(&new, &steps) {
             return Ok(Some(failure));
         }
         self.trace = new;
         self.find_failure(steps.len());
         Ok(None)
+    }
+
+    /// Under weak memory, a number for each step so far and for `next`: the value that it reads if
+    /// it is stale.
+    pub(crate) fn stale_values(&self, next: Option<Choice>) -> Vec<u64> {
+        let Some(weak) = &self.weak else { return Vec::new() };
+        let mut values: Vec<u64> =
+            weak.steps().iter().map(|step| step.outcome.found as u64).collect();
+        let stale = next.filter(|choice| choice.alternative != 0).and_then(|choice| {
+            let op = self.next_op(choice.thread).0.filter(|op| op.kind.is_atomic())?;
+            Some(weak.stored(op.object, choice.alternative).value)
+        });
+        values.push(stale.unwrap_or(0));
+        values
+    }
+
+    /// The memory machine, under weak memory.
+    pub(crate) fn weak(&self) -> Option<&WeakMemory> {
+        self.weak.as_ref()
+    }
+
+    /// Adds the alternatives of weak memory to the pending step of a thread.
+    fn add_stale_alternatives(&self, thread: ThreadId, pending: &mut Pending) {
+        pending.stale_from = NEVER_STALE;
+        let Some(weak) = &self.weak else { return };
+        let (Some(op), count) = self.next_op(thread) else { return };
+        let can_step = matches!(pending.status, Status::Enabled | Status::Spinning);
+        if !can_step || !op.kind.is_atomic() || self.trace.opaque.contains(&op.object) {
+            return;
+        }
+        pending.stale_from = 1;
+        if self.histories[thread.index()].spins_on_stale_values(count) {
+            return self.program.rely_on(Assumption::Visible, op.pc);
+        }
+        let (_, footprint) = pending.footprints[0].clone();
+        let all = weak.alternatives(thread, &op);
+        pending.footprints = all.into_iter().map(|nth| (nth, footprint.clone())).collect();
     }
 
     /// Compares a new execution of `steps` with the operations that these steps led to before.
@@ -362,7 +413,22 @@ impl<'p> Execution<'p> {
             self.histories[started.index()] = History::starting(op);
         }
         let names = program.names();
+        let mut pending = Pending::vacant();
+        if self.weak.is_some() {
+            self.state.ask(&self.context(&names, self.ready()), thread, &mut pending);
+        }
         let result = self.state.step(&names, thread, &op, &step.outcome);
+        if let Some(weak) = &mut self.weak {
+            let footprint = pending.footprints.pop().map(|(_, footprint)| footprint);
+            weak.perform(Performed {
+                thread,
+                op,
+                outcome: step.outcome,
+                footprint: footprint.unwrap_or_default(),
+                is_opaque: self.trace.opaque.contains(&op.object),
+                has_acquired: result == Ok(1),
+            });
+        }
         let seen = [op.object, op.other].map(|object| self.state.version(object));
         let outcome = Outcome { seen, ..step.outcome };
         self.histories[thread.index()].record(count, outcome, step.next);
@@ -440,18 +506,26 @@ fn suspects(notes: &[String]) -> String {
     format!("look for input that changes between executions: the program {}", notes.join(", "))
 }
 
-/// Runs one execution that begins with `steps`.
+/// The beginning of an execution.
+#[derive(Clone, Copy, Default)]
+struct Prefix<'a> {
+    steps: &'a [Choice],
+    /// As in [`Request`].
+    stale_values: &'a [u64],
+}
+
+/// Runs one execution that begins with a prefix.
 fn run(
     program: &Native,
     server: &mut Option<Server>,
-    steps: &[Choice],
+    Prefix { steps, stale_values }: Prefix<'_>,
     stacks: Stacks,
 ) -> Result<Trace, Need> {
     let prefix: Vec<BlockChoice> = steps.iter().map(|&step| block_choice(step)).collect();
     loop {
         let slots = program.names().slots.clone();
         let running = server.as_mut().expect("an execution has a server until it is dropped");
-        let request = Request { prefix: &prefix, slots: &slots, stacks };
+        let request = Request { prefix: &prefix, stale_values, slots: &slots, stacks };
         let run = running.run(request).map_err(|error| {
             // The server was killed.
             *server = None;
@@ -492,7 +566,14 @@ fn run(
             ))),
             End::Full => Err(program.refuse(text)),
             End::Fault => panic!("an invariant of the runtime is violated: {text}"),
-            _ => Trace::decode(run, &mut names).map_err(Need::Mixed),
+            _ => {
+                let mut trace = Trace::decode(run, &mut names).map_err(Need::Mixed)?;
+                if program.executable.memory == MemoryModel::Weak {
+                    trace.opaque = opaque::find(program, &trace, &names)?;
+                    program.opaque_variables.fetch_max(trace.opaque.len(), Relaxed);
+                }
+                Ok(trace)
+            }
         };
     }
 }
@@ -525,6 +606,7 @@ impl System for Execution<'_> {
         if pending.status == Status::Spinning {
             self.rely_on_hold(thread);
         }
+        self.add_stale_alternatives(thread, pending);
         Ok(())
     }
 
@@ -558,6 +640,17 @@ impl System for Execution<'_> {
             state.advance(&names, choice.thread, &self.histories[choice.thread.index()]);
         }
         self.state = state;
+        if let Some(weak) = &mut self.weak {
+            weak.rewind(len, self.initial_threads);
+        }
+    }
+
+    fn name(&self) -> Option<Fingerprint> {
+        self.weak.as_ref().map(WeakMemory::name)
+    }
+
+    fn affects_all(&self) -> bool {
+        self.weak.is_some()
     }
 
     fn words(&self) -> Option<&[u64]> {

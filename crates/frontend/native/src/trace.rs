@@ -1,6 +1,6 @@
 //! One execution, decoded from the log of a child: the result of each step, and how it ended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use preempt_native_block::{
     Event, Misuse, NEVER, ObjectKind, Op as OpKind, Outcome as End, Record,
@@ -10,6 +10,7 @@ use preempt_system::{Choice, ThreadId, ThreadSet};
 use crate::names::{DESCRIPTORS, NOTHING, Names, ObjectName};
 use crate::server::{Output, Run};
 use crate::state::{Detail, Op, Outcome};
+use crate::weak;
 
 /// One step: an operation, and the code after it up to the thread's next operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub(crate) struct Trace {
     /// If call stacks were recorded: for a thread and the number of its operation, the return
     /// addresses of the callers, innermost first.
     pub(crate) frames: HashMap<(ThreadId, usize), Vec<u64>>,
+    /// Under weak memory, the [opaque](crate::weak) variables of this execution.
+    pub(crate) opaque: BTreeSet<u32>,
     /// The entry points of threads.
     pub(crate) entries: HashMap<ThreadId, u64>,
     /// For each thread in the order in which they were started, the number of steps before it
@@ -108,6 +111,7 @@ impl Trace {
                 panic: None,
                 run,
                 frames: HashMap::new(),
+                opaque: BTreeSet::new(),
                 entries: HashMap::new(),
                 starts: Vec::new(),
             },
@@ -117,6 +121,7 @@ impl Trace {
             last: None,
             mixed: None,
             deadline: NEVER,
+            expected: 0,
         };
         events.iter().for_each(|event| decoder.event(event));
         decoder.trace.starts = starts(&decoder.trace);
@@ -129,6 +134,23 @@ impl Trace {
             Some(step) => step.ready,
             None => self.initially_ready,
         }
+    }
+}
+
+impl Trace {
+    /// Each step of the execution with its thread, the number of that thread's operations before
+    /// it, and the operation.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (ThreadId, usize, Op, &Step)> {
+        let mut next: HashMap<ThreadId, Op> = self.initial.iter().copied().collect();
+        let mut counts: HashMap<ThreadId, usize> = HashMap::new();
+        self.steps.iter().filter_map(move |step| {
+            let thread = step.choice.thread;
+            let op = next.remove(&thread);
+            next.extend(step.announced());
+            let count = counts.entry(thread).or_default();
+            *count += 1;
+            Some((thread, *count - 1, op?, step))
+        })
     }
 }
 
@@ -213,6 +235,8 @@ struct Decoder<'n> {
     mixed: Option<u64>,
     /// The deadline of the operation that is announced next.
     deadline: u64,
+    /// The value that the compare-and-exchange which is announced next expects.
+    expected: u64,
 }
 
 impl Decoder<'_> {
@@ -255,8 +279,21 @@ impl Decoder<'_> {
                 if let Some(step) = self.trace.steps.last_mut() {
                     step.outcome.found |= u128::from(event.object) << shift;
                     step.outcome.left |= u128::from(event.other) << shift;
+                    step.outcome.memory = step.outcome.found;
+                    step.outcome.wrote |= record == Record::Values && event.value != 0;
                 }
             }
+            Record::Stale => {
+                if let Some(step) = self.trace.steps.last_mut() {
+                    step.outcome.memory = event.object.into();
+                }
+            }
+            Record::Fence => {
+                if let Some(step) = self.trace.steps.last_mut() {
+                    step.outcome.fences = step.outcome.fences.and(weak::order(event.value));
+                }
+            }
+            Record::Expected => self.expected = event.object,
             Record::Start => {
                 let started = ThreadId::new(event.object as usize);
                 self.trace.entries.insert(started, event.pc);
@@ -338,7 +375,8 @@ impl Decoder<'_> {
         let other = self.locate(kind.other_kind(), event.other, FUTEX_WORD);
         let is_io = matches!(kind, OpKind::Io | OpKind::IoWait);
         let operands = if kind.is_atomic() || is_io { event.other } else { 0 };
-        let detail = Detail { size: event.size, number: event.value, operands };
+        let expected = std::mem::take(&mut self.expected);
+        let detail = Detail { size: event.size, number: event.value, operands, expected };
         let deadline = std::mem::replace(&mut self.deadline, NEVER);
         let time = event.time;
         let op = Op { kind, object, other, pc: event.pc, detail, time, deadline };

@@ -90,6 +90,8 @@ pub struct Block {
     /// Whether data races on plain memory are detected (1) or not (0). The runtime sets it to 0 if
     /// it cannot map the memory for that.
     pub races: AtomicU32,
+    /// Whether the controller may ask for stale accesses of weak memory (1) or not (0).
+    pub weak: AtomicU32,
     /// How often the race detector ordered threads because precompiled code may have synchronised
     /// them: see the runtime's `race`.
     pub oversynchronised: AtomicU32,
@@ -144,6 +146,9 @@ pub struct Block {
     pub stop_before: AtomicU32,
     /// The choices to take first.
     pub prefix: [Choice; MAX_STEPS],
+    /// For each choice of the prefix that is a stale access, the value that it reads: see
+    /// [`Record::Stale`].
+    pub stale_values: [u64; MAX_STEPS],
     /// The events of the execution.
     pub log: [Event; MAX_EVENTS],
 }
@@ -243,6 +248,15 @@ pub enum Record {
     /// The descriptors for which the thread waits have become ready (`value` is 1) or are no longer
     /// ready (0). At the beginning of a wait they are not ready.
     Ready = 13,
+    /// Under weak memory, the value that the compare-and-exchange which the thread announces next
+    /// expects: `object`.
+    Expected = 14,
+    /// The last atomic operation was *stale*: its alternative is not 0. It has read the value that
+    /// the controller named instead of the newest one, and has left the memory as it was, because
+    /// its store is not the last in modification order. `object` is the value in memory.
+    Stale = 15,
+    /// Under weak memory, the thread performs a fence with the memory order `value`.
+    Fence = 16,
 }
 
 /// The memory orders of an atomic operation as one number: the order of a success, and that of a
@@ -582,7 +596,7 @@ macro_rules! from_number {
 from_number!(
     Record, u8,
     Next Step Learn Start Create Frame Panic Misuse Values UpperValues Deadline
-    Spin Ready
+    Spin Ready Expected Stale Fence
 );
 from_number!(
     Misuse, u32,

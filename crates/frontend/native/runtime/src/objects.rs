@@ -67,6 +67,11 @@ pub struct Objects {
 impl Objects {
     pub const EMPTY: Objects = Objects { count: 0, entries: [NONE; CAPACITY] };
 
+    /// The number of objects.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
     /// The object of this kind at an address. An object that was never used gets its initial state;
     /// `parameter` is called only then.
     pub fn at(

@@ -308,6 +308,15 @@ pub fn atomic(step: &Step, Values { found, left, wrote }: Values) {
     }
 }
 
+/// Updates the clocks for a stale access. The clock of its object is that of the last store in
+/// modification order, which stays the last. What older stores have published is not kept, so the
+/// thread is ordered after everything that has happened: races can be missed, as in deviation 3.
+pub fn stale(step: &Step) {
+    if is_on() && step.op != Op::Store {
+        join_all(me());
+    }
+}
+
 /// Updates the clocks of the calling thread for a fence.
 pub fn fence(order: u32) {
     if !is_on() {

@@ -273,6 +273,44 @@ pub fn log_values(size: u8, values: Values) {
     }
 }
 
+/// Whether the controller may ask for stale accesses.
+fn is_weak() -> bool {
+    block().weak.load(Relaxed) != 0
+}
+
+/// The value that the current step of the calling thread, a stale access, reads.
+pub fn stale_value() -> u64 {
+    // SAFETY: the controller writes the prefix before the execution, and the step, which was
+    // chosen last, is one of it.
+    unsafe { (*runtime().block).stale_values[runtime().steps - 1] }
+}
+
+/// Logs the values of a stale access, which leaves `memory` in memory: see
+/// [`crate::hooks::atomic`].
+#[cold]
+pub fn log_stale(values: Values, memory: u64) {
+    let Values { found, left, wrote } = values;
+    let step = runtime().threads[me()].step.as_mut();
+    let step = step.unwrap_or_else(|| fault("an atomic operation is a step"));
+    step.find(found as u64, found != left);
+    if found != left {
+        // A thread that waits for a change can read the new store too, as an old one.
+        objects().get(step.objects[0]).change();
+    }
+    crate::race::stale(step);
+    let (thread, value) = (me() as u8, u32::from(wrote));
+    let (object, other) = (found as u64, left as u64);
+    log(Event { record: Record::Values as u8, thread, value, object, other, ..EVENT });
+    log(Event { record: Record::Stale as u8, thread, object: memory, ..EVENT });
+}
+
+/// Logs a fence under weak memory.
+pub fn log_fence(order: u32) {
+    if is_weak() && active() && runtime().concurrent {
+        log(Event { record: Record::Fence as u8, thread: me() as u8, value: order, ..EVENT });
+    }
+}
+
 /// Logs whether the descriptors for which a thread waits are ready.
 pub fn log_ready(slot: usize, ready: bool) {
     let (record, value) = (Record::Ready as u8, u32::from(ready));
@@ -416,7 +454,9 @@ pub fn announce(slot: usize, next: Next) {
     let index = |kind: Option<ObjectKind>, address| {
         kind.map_or(NO_OBJECT, |kind| objects().index(kind, address))
     };
+    let known = objects().len();
     let used = [index(next.op.object_kind(), next.object), index(next.op.other_kind(), next.other)];
+    let is_first = objects().len() != known;
     end_step(slot);
     let thread = &mut runtime().threads[slot];
     thread.objects = used;
@@ -433,6 +473,10 @@ pub fn announce(slot: usize, next: Next) {
         let (record, object) = (Record::Deadline as u8, next.deadline);
         log(Event { record, thread: slot as u8, object, ..EVENT });
     }
+    if next.op == Op::CompareExchange && is_weak() {
+        let (record, object) = (Record::Expected as u8, next.other);
+        log(Event { record, thread: slot as u8, object, ..EVENT });
+    }
     log(Event {
         record: Record::Next as u8,
         thread: slot as u8,
@@ -444,7 +488,7 @@ pub fn announce(slot: usize, next: Next) {
         pc: next.pc as u64,
         time,
     });
-    log_stack(slot);
+    log_stack(slot, is_first && next.op.is_atomic() && is_weak());
 }
 
 /// Records the step that ends when its thread announces the next operation.
@@ -458,11 +502,13 @@ fn end_step(slot: usize) {
     }
 }
 
-/// Logs the call stack of the operation that was just announced, if that was requested.
-fn log_stack(slot: usize) {
+/// Logs the call stack of the operation that was just announced, if that was requested or is
+/// needed.
+fn log_stack(slot: usize, is_needed: bool) {
     // The log has no space for the call stacks of all operations of a long execution.
     let has_room = runtime().events < MAX_EVENTS / 2;
-    if block().stacks.load(Relaxed) != 0 && slot == me() && has_room {
+    let is_requested = block().stacks.load(Relaxed) != 0 && has_room;
+    if (is_requested || is_needed) && slot == me() {
         crate::hooks::stack::walk(|nth, pc| {
             let (record, thread) = (Record::Frame as u8, slot as u8);
             log(Event { record, thread, value: nth, pc: pc as u64, ..EVENT });
@@ -482,7 +528,8 @@ pub fn choose() -> Choice {
     let choice = if (step as u32) < block.prefix_len.load(Relaxed) {
         let choice = block.prefix[step];
         let (first, count) = runtime.alternatives(choice.thread as usize);
-        if !(first..first + count).contains(&choice.alternative) {
+        let is_stale = count > 0 && is_weak() && runtime.is_at_atomic(choice.thread as usize);
+        if !(first..first + count).contains(&choice.alternative) && !is_stale {
             stop(Outcome::Diverged, step as u32);
         }
         choice
@@ -580,6 +627,11 @@ impl Runtime {
             turn -= u32::from(count > 0);
         }
         None
+    }
+
+    /// Whether the next operation of a thread is one on an atomic variable.
+    fn is_at_atomic(&self, slot: usize) -> bool {
+        self.threads[slot].next.op.is_atomic()
     }
 
     /// Counts the turns of threads that are held back. Searches count in the same way.

@@ -199,6 +199,13 @@ pub fn is_held(slot: usize) -> bool {
     }
     let (round, count) = (history.round.into(), history.count);
     let (ops, outcomes) = history.storage(slot);
+    // A thread that reads old values waits for nothing: the newest one may let it continue.
+    let is_stale = |(op, outcome): (&Op, &Outcome)| {
+        outcome.alternative != 0 && OpKind::of(op.kind).is_some_and(OpKind::is_atomic)
+    };
+    if ops[..count].iter().zip(&outcomes[..count]).skip(count - round).any(is_stale) {
+        return false;
+    }
     let mut watched = spin::watched(&ops[..count], &outcomes[..count], round);
     watched.all(|(object, seen)| objects().version(object) == seen)
 }

@@ -17,3 +17,4 @@ mod rust;
 mod safety;
 mod strategies;
 mod time;
+mod weak;

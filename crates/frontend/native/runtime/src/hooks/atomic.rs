@@ -6,7 +6,16 @@
 //!
 //! Every operation is a scheduling point with its address, size and memory orders, and logs the
 //! values before and after it. The execution is sequentially consistent, whatever the memory
-//! orders, because one thread runs at a time.
+//! orders, because one thread runs at a time, unless the controller asks for *stale* accesses.
+//!
+//! # Stale accesses
+//!
+//! Under weak memory the controller decides which store an operation reads and where its own store
+//! is in modification order; it has the memory machine, and the runtime has none. The memory of the
+//! program always contains the last store in modification order. Alternative 0 of an operation
+//! reads that store and becomes the last one, which is what the hardware does here. Any other
+//! alternative is stale: the operation is computed from the value that the controller names, and
+//! memory does not change, because the operation's own store, if it has one, is not the last.
 //!
 //! An operation that has changed a value is followed by a second scheduling point
 //! ([`Op::AfterWrite`]). A thread that has just set a flag often continues with the data that the
@@ -22,13 +31,21 @@ use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use crate::block::{Op, digest, orders};
-use crate::schedule::{Next, Values, active, log_values, point, runtime};
+use crate::schedule::{
+    Next, Values, active, fault, log_fence, log_stale, log_values, point, runtime, stale_value,
+};
 
 /// The values before and after an operation, and whether it has written.
 struct Done<T> {
     found: T,
     left: T,
     wrote: bool,
+}
+
+impl<T: Copy + Into<u128>> Done<T> {
+    fn values(&self) -> Values {
+        Values { found: self.found.into(), left: self.left.into(), wrote: self.wrote }
+    }
 }
 
 /// The description of an operation for the log.
@@ -38,20 +55,39 @@ struct Call {
     size: u8,
     orders: u32,
     operands: u64,
+    /// The lower 64 bits of the value that a compare-and-exchange expects.
+    expected: u64,
     pc: usize,
 }
 
 /// Performs an operation, as a step if the calling thread is in an execution with several threads.
+/// `apply` performs it on the memory; `compute` returns the result of a stale access that reads the
+/// given value, and the value in memory.
 #[inline(always)]
-fn operate<T: Copy + PartialEq + Into<u128>>(call: Call, apply: impl FnOnce() -> Done<T>) -> T {
+fn operate<T: Copy + PartialEq + Into<u128>>(
+    call: Call,
+    apply: impl FnOnce() -> Done<T>,
+    compute: impl FnOnce(u64) -> (Done<T>, u64),
+) -> T {
     if !active() || !runtime().concurrent {
         return apply().found;
     }
-    let Call { op, address, size, orders, operands, pc } = call;
+    let Call { op, address, size, orders, operands, expected, pc } = call;
     let object = address as u64;
-    point(Next { size, value: orders, operands, ..Next::on(op, object, pc) });
-    let Done { found, left, wrote } = apply();
-    log_values(size, Values { found: found.into(), left: left.into(), wrote });
+    let next = Next { size, value: orders, operands, ..Next::on_both(op, object, expected, pc) };
+    let done = match point(next).alternative {
+        0 => {
+            let done = apply();
+            log_values(size, done.values());
+            done
+        }
+        _ => {
+            let (done, memory) = compute(stale_value());
+            log_stale(done.values(), memory);
+            done
+        }
+    };
+    let Done { found, left, .. } = done;
     if found != left {
         point(Next { size, ..Next::on(Op::AfterWrite, object, pc) });
     }
@@ -90,14 +126,18 @@ macro_rules! update {
                     size: size_of::<$type>() as u8,
                     orders: orders(order, order),
                     operands: digest(operand.into(), 0),
+                    expected: 0,
                     pc,
                 };
-                operate(call, || {
-                    // SAFETY: the program passes a valid atomic.
-                    let found = unsafe { &*p }.$method(operand, SeqCst);
-                    let new: fn($type, $type) -> $type = $new;
-                    Done { found, left: new(found, operand), wrote: true }
-                })
+                let new: fn($type, $type) -> $type = $new;
+                let done = |found| Done { found, left: new(found, operand), wrote: true };
+                // SAFETY: the program passes a valid atomic.
+                let atomic = unsafe { &*p };
+                operate(
+                    call,
+                    || done(atomic.$method(operand, SeqCst)),
+                    |value| (done(value as $type), atomic.load(SeqCst).into()),
+                )
             }
             export!($name, body);
         };
@@ -121,12 +161,13 @@ macro_rules! atomics {
                 pc: usize,
             ) -> $type {
                 let (address, orders) = (p as usize, orders(order, order));
-                let call = Call { op: Op::Load, address, size: SIZE, orders, operands: 0, pc };
-                operate(call, || {
-                    // SAFETY: the program passes a valid atomic.
-                    let found = unsafe { &*p }.load(SeqCst);
-                    Done { found, left: found, wrote: false }
-                })
+                let (operands, expected) = (0, 0);
+                let op = Op::Load;
+                let call = Call { op, address, size: SIZE, orders, operands, expected, pc };
+                let done = |found| Done { found, left: found, wrote: false };
+                // SAFETY: the program passes a valid atomic.
+                let load = || unsafe { &*p }.load(SeqCst);
+                operate(call, || done(load()), |value| (done(value as $type), load().into()))
             }
             export!($load, load);
 
@@ -139,14 +180,18 @@ macro_rules! atomics {
                 pc: usize,
             ) {
                 let (address, orders) = (p as usize, orders(order, order));
-                let operands = digest(operand.into(), 0);
-                let call = Call { op: Op::Store, address, size: SIZE, orders, operands, pc };
-                operate(call, || {
+                let (operands, expected) = (digest(operand.into(), 0), 0);
+                let op = Op::Store;
+                let call = Call { op, address, size: SIZE, orders, operands, expected, pc };
+                let done = |found| Done { found, left: operand, wrote: true };
+                // SAFETY: the program passes a valid atomic.
+                let atomic = unsafe { &*p };
+                operate(
+                    call,
                     // An exchange, because the log contains the value before.
-                    // SAFETY: the program passes a valid atomic.
-                    let found = unsafe { &*p }.swap(operand, SeqCst);
-                    Done { found, left: operand, wrote: true }
-                });
+                    || done(atomic.swap(operand, SeqCst)),
+                    |_| (done(atomic.load(SeqCst)), atomic.load(SeqCst).into()),
+                );
             }
             export!($store, store);
 
@@ -164,15 +209,22 @@ macro_rules! atomics {
                     size: SIZE,
                     orders: orders(order, failure),
                     operands: digest(expected.into(), operand.into()),
+                    expected: expected.into(),
                     pc,
                 };
-                operate(call, || {
-                    // SAFETY: the program passes a valid atomic.
-                    match unsafe { &*p }.compare_exchange(expected, operand, SeqCst, SeqCst) {
-                        Ok(found) => Done { found, left: operand, wrote: true },
-                        Err(found) => Done { found, left: found, wrote: false },
-                    }
-                })
+                let done = |found| match found == expected {
+                    true => Done { found, left: operand, wrote: true },
+                    false => Done { found, left: found, wrote: false },
+                };
+                // SAFETY: the program passes a valid atomic.
+                let atomic = unsafe { &*p };
+                operate(
+                    call,
+                    || match atomic.compare_exchange(expected, operand, SeqCst, SeqCst) {
+                        Ok(found) | Err(found) => done(found),
+                    },
+                    |value| (done(value as $type), atomic.load(SeqCst).into()),
+                )
             }
             export!($val, compare_exchange);
 
@@ -322,7 +374,13 @@ mod wide {
 
     fn call(op: Op, p: *mut u128, order: c_int, operand: u128, pc: usize) -> Call {
         let (address, operands) = (p as usize, digest(operand, 0));
-        Call { op, address, size: 16, orders: orders(order, order), operands, pc }
+        let orders = orders(order, order);
+        Call { op, address, size: 16, orders, operands, expected: 0, pc }
+    }
+
+    /// The controller asks for no stale access of 16 bytes: its memory machine has values of 8.
+    fn never_stale(_: u64) -> (Done<u128>, u64) {
+        fault("a stale access has at most 8 bytes")
     }
 
     /// # Safety
@@ -330,11 +388,12 @@ mod wide {
     /// As for [`replace`].
     unsafe fn update(call: Call, p: *mut u128, new: impl Fn(u128) -> u128) -> u128 {
         let wrote = call.op != Op::Load;
-        operate(call, || {
+        let apply = || {
             // SAFETY: as for this function.
             let found = unsafe { replace(p, &new) };
             Done { found, left: new(found), wrote }
-        })
+        };
+        operate(call, apply, never_stale)
     }
 
     unsafe extern "C" fn load(
@@ -392,12 +451,13 @@ mod wide {
         let operands = digest(expected, operand);
         let orders = orders(order, failure);
         let call = Call { orders, operands, ..call(Op::CompareExchange, p, order, 0, pc) };
-        operate(call, || {
+        let apply = || {
             // SAFETY: the program passes a valid atomic.
             let found = unsafe { replace_if(p, expected, operand) };
             let wrote = found == expected;
             Done { found, left: if wrote { operand } else { found }, wrote }
-        })
+        };
+        operate(call, apply, never_stale)
     }
 
     /// Passes both arguments on the stack: the order of a failure, and the return address.
@@ -466,10 +526,14 @@ mod wide {
 }
 
 /// A fence orders accesses of its own thread. In a sequentially consistent execution it has no
-/// effect, except on which accesses are data races.
+/// effect, except on which accesses are data races. It is not a scheduling point under weak memory
+/// either: an execution can be built in any order that extends program order and reads-from
+/// (`preempt_system::memory::Weak`), so there is one in which it comes right after the operation
+/// before it.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_atomic_thread_fence(order: c_int) {
     crate::race::fence(order as u32);
+    log_fence(order as u32);
 }
 
 /// A fence for signal handlers of the same thread has no effect here.
