@@ -30,7 +30,15 @@ impl Table {
     }
 
     /// The name of a step, if steps are remembered.
+    #[inline]
     pub(crate) fn name<S: System>(&self, cursor: &Cursor<S>, choice: Choice) -> Option<Name> {
+        match self.cache {
+            Cache::None => None,
+            Cache::State | Cache::Hb => self.remembered_name(cursor, choice),
+        }
+    }
+
+    fn remembered_name<S: System>(&self, cursor: &Cursor<S>, choice: Choice) -> Option<Name> {
         let state = match self.cache {
             Cache::None => return None,
             Cache::State => Name::of_state(

@@ -83,11 +83,11 @@ impl History {
     /// Appends the outcome of the last operation and decides whether the thread spins after it,
     /// without a yield. Returns that.
     #[inline(always)]
-    pub(crate) fn push(&mut self, outcome: Outcome, loops: &LoopRounds) -> bool {
+    pub(crate) fn push(&mut self, outcome: &Outcome, loops: &LoopRounds) -> bool {
         // A thread that made progress does not spin, and a round takes at least two operations.
         let may_spin =
             !outcome.progress && self.outcomes.last().is_some_and(|before| !before.progress);
-        self.outcomes.push(outcome);
+        self.outcomes.push(*outcome);
         may_spin && self.find_round(loops)
     }
 

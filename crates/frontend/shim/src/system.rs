@@ -272,15 +272,14 @@ impl<'p> Execution<'p> {
         } else {
             runtime.recording.start_step(choice)
         };
-        let op = runtime.recording.op(step);
-        let site = site::of(op.site);
+        let site = site::of(step.site());
         match reply {
             Ok(reply) => {
                 runtime.reply = reply;
                 if runtime.weak_memory.is_some() {
                     weak::synchronise(runtime, choice, step, reply);
                 } else if runtime.requirements.races {
-                    let clocks = &mut runtime.races.clocks;
+                    let (clocks, op) = (&mut runtime.races.clocks, runtime.recording.op(step));
                     race::synchronise(clocks, choice.thread, op, alternative, reply);
                 }
             }
@@ -296,7 +295,7 @@ impl<'p> Execution<'p> {
             runtime.recording.end_repeated_step(step, started);
             false
         } else {
-            runtime.recording.end_step(step, &runtime.outcome, started)
+            runtime.recording.end_step(step, &mut runtime.outcome, started)
         };
         // The step is complete, so the execution can run to its end even if the search has to
         // start over.
@@ -478,7 +477,7 @@ impl System for Execution<'_> {
     }
 
     fn is_between_operations(&self, thread: ThreadId) -> bool {
-        self.read().recording.last_op(thread).is_some_and(|op| op.kind == OpKind::Return)
+        self.read().recording.last_op(thread).is_some_and(|op| matches!(op.kind, OpKind::Return))
     }
 
     fn is_discarded(&self) -> bool {

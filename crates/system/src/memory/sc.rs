@@ -16,10 +16,17 @@ pub struct Sc {
 }
 
 impl Sc {
+    /// The value of a location, which is initialised before it is accessed.
     #[inline]
-    fn value(&self, location: u32) -> u64 {
-        let value = self.latest(location);
+    fn value(&mut self, location: u32) -> &mut u64 {
+        let value = self.values.get_mut(location as usize).and_then(Option::as_mut);
         value.expect("a location is initialised before it is accessed")
+    }
+
+    #[cold]
+    fn append(&mut self, location: u32, value: u64) {
+        self.values.resize(location as usize, None);
+        self.values.push(Some(value));
     }
 }
 
@@ -32,11 +39,10 @@ impl Memory for Sc {
 
     #[inline]
     fn initialise(&mut self, location: u32, value: u64) {
-        let at = location as usize;
-        if self.values.len() <= at {
-            self.values.resize(at + 1, None);
+        match self.values.get_mut(location as usize) {
+            Some(known) => *known = Some(value),
+            None => self.append(location, value),
         }
-        self.values[at] = Some(value);
     }
 
     #[inline]
@@ -65,7 +71,7 @@ impl Memory for Sc {
         alternative: u32,
     ) -> u64 {
         debug_assert_eq!(alternative, 0, "a load reads the newest store");
-        self.value(location)
+        *self.value(location)
     }
 
     #[inline]
@@ -79,7 +85,7 @@ impl Memory for Sc {
         alternative: u32,
     ) {
         debug_assert_eq!(alternative, 0, "a store is the newest one");
-        self.initialise(location, value);
+        *self.value(location) = value;
     }
 
     #[inline]
@@ -93,9 +99,10 @@ impl Memory for Sc {
         new: impl FnOnce(u64) -> Option<u64>,
     ) -> u64 {
         debug_assert_eq!(alternative, 0, "an update reads the newest store");
-        let old = self.value(location);
+        let value = self.value(location);
+        let old = *value;
         if let Some(new) = new(old) {
-            self.initialise(location, new);
+            *value = new;
         }
         old
     }

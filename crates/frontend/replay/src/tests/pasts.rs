@@ -237,16 +237,16 @@ fn a_thread_that_arrives_elsewhere_replaces_what_was_recorded() {
 fn a_step_says_whether_its_thread_spins() {
     let script = format!("{} ?0:load(a)@1", ["0:load(a)@1"; 3].join(" "));
     let (mut run, next) = (run(&script), operation("0:load(a)@1"));
-    for (outcome, spins) in [(Outcome::default(), true), (Outcome::default(), true)] {
+    for (mut outcome, spins) in [(Outcome::default(), true), (Outcome::default(), true)] {
         let (step, reply) = run.recording.start_step(Choice::of(ZERO));
         reply.expect("a load is no misuse");
         run.recording.arrive(ZERO, &next).expect("nothing is repeated");
-        assert_eq!(run.recording.end_step(step, &outcome, ThreadSet::EMPTY), spins);
+        assert_eq!(run.recording.end_step(step, &mut outcome, ThreadSet::EMPTY), spins);
     }
     run.recording.rewind(&[Choice::of(ZERO)]);
     let (step, _) = run.recording.start_step(Choice::of(ZERO));
     run.recording.arrive(ZERO, &next).expect("nothing is repeated");
-    assert!(!run.recording.end_step(step, &Outcome::default(), ThreadSet::EMPTY));
+    assert!(!run.recording.end_step(step, &mut Outcome::default(), ThreadSet::EMPTY));
 }
 
 #[test]

@@ -122,16 +122,29 @@ impl Identity {
         word: impl FnOnce() -> u64,
     ) -> u32 {
         if look(|runtime| runtime.requirements.ordered.is_empty()) {
-            self.known().unwrap_or_else(|| {
-                self.check_memory(None, noun, access);
-                self.meet(kind, noun, word())
-            })
+            self.locate_unordered(kind, noun, access, word)
         } else {
             if self.known().is_none() {
                 self.check_memory(None, noun, access);
             }
             self.locate_ordered(kind, noun, word())
         }
+    }
+
+    /// Like [`Identity::locate_holding`], in an execution in which no objects are distinguished by
+    /// the order of their first uses.
+    #[inline]
+    pub(crate) fn locate_unordered(
+        &self,
+        kind: Option<Kind>,
+        noun: &'static str,
+        access: &'static Site<'static>,
+        word: impl FnOnce() -> u64,
+    ) -> u32 {
+        self.known().unwrap_or_else(|| {
+            self.check_memory(None, noun, access);
+            self.meet(kind, noun, word())
+        })
     }
 
     /// Checks the object after the running thread has waited to access it: meanwhile another thread

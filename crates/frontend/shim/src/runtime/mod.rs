@@ -215,6 +215,11 @@ pub(crate) struct Runtime {
     /// `sync/atomic/access.rs`.
     pub(crate) can_follow_values: bool,
     pub(crate) follows_values: bool,
+    /// Whether accesses to atomics only read and write a value of sequentially consistent memory:
+    /// no weak memory and no watch for it, all orderings are the program's, no atomics are
+    /// distinguished by the order of their first uses, and values are not followed. The same
+    /// throughout an execution.
+    pub(crate) plain_atomics: bool,
     pub(crate) races: RaceDetector<CellAccess>,
     /// The values of the atomics.
     pub(crate) memory: Sc,
@@ -282,6 +287,7 @@ impl Runtime {
             requirements,
             can_follow_values: false,
             follows_values: false,
+            plain_atomics: false,
             races: RaceDetector::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
@@ -428,6 +434,11 @@ impl Runtime {
             watch.clear();
         }
         self.is_weak = false;
+        self.plain_atomics = self.weak_memory.is_none()
+            && self.stale_watch.is_none()
+            && self.orderings.is_none()
+            && self.requirements.ordered.is_empty()
+            && !self.follows_values;
         self.recording.begin();
     }
 

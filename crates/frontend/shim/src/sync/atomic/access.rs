@@ -62,10 +62,19 @@ use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::stale_watch::WatchedAccess;
 use crate::runtime::{Runtime, is_set, look, op, point, site, with};
 
+/// Whether all accesses of the execution are [plain](Runtime::plain_atomics). Both answers lead to
+/// the same code, [`stop`] and [`commit`]. In its copy for plain accesses the kind of the operation
+/// stays the constant that the method of the atomic passes, so the compiler decides what follows
+/// from the kind, and nothing is checked for features that are not in use.
+#[inline(always)]
+pub(super) fn are_plain() -> bool {
+    look(|runtime| runtime.plain_atomics)
+}
+
 /// Stops before an operation on an atomic that holds `word`, or `bits`. Returns its location, and
 /// the operation with the orderings that apply: a check may [try others](crate::Check::weaken).
-#[inline]
-pub(super) fn stop(
+#[inline(always)]
+pub(super) fn stop<const PLAIN: bool>(
     identity: &Identity,
     kind: OpKind,
     verb: &'static str,
@@ -73,10 +82,14 @@ pub(super) fn stop(
     word: impl FnOnce() -> u64,
     bits: impl Fn() -> u64,
 ) -> (u32, OpKind) {
-    let location = identity.locate_holding(None, "atomic", site, word);
-    let kind = announce(location, (kind, verb, site), &bits);
+    let (location, kind) = if PLAIN {
+        (identity.locate_unordered(None, "atomic", site, word), kind)
+    } else {
+        let location = identity.locate_holding(None, "atomic", site, word);
+        (location, announce(location, (kind, verb, site), &bits))
+    };
     let next = op(kind, location, verb, site);
-    if look(|runtime| runtime.follows_values) {
+    if !PLAIN && look(|runtime| runtime.follows_values) {
         point(known_value(next, identity, bits()));
         identity.is_there(location, "atomic", site);
         if with(|runtime| runtime.recording.value(location)) != Some(bits()) {
@@ -184,8 +197,8 @@ enum Committed {
 /// to write, given the old one. `learned` maps the old value to a number that can be compared
 /// between executions; addresses cannot. Both run while the runtime is borrowed, so they must not
 /// be code of the program.
-#[inline]
-pub(super) fn commit(
+#[inline(always)]
+pub(super) fn commit<const PLAIN: bool>(
     location: u32,
     kind: OpKind,
     copy: u64,
@@ -193,14 +206,15 @@ pub(super) fn commit(
     learned: impl FnOnce(u64) -> u64,
 ) -> Done {
     with(|runtime| {
-        if runtime.weak_memory.is_some() {
+        debug_assert!(!PLAIN || runtime.plain_atomics, "the caller has asked");
+        if !PLAIN && runtime.weak_memory.is_some() {
             return commit_weak(runtime, location, kind, copy, new, learned);
         }
         let thread = ThreadId::new(runtime.current);
         let access = Performed { thread, location, kind, alternative: runtime.outcome.alternative };
         let (old, committed, written) =
             access.perform(&mut runtime.memory, &mut runtime.races.clocks, copy, new);
-        if runtime.stale_watch.is_some() {
+        if !PLAIN && runtime.stale_watch.is_some() {
             let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
                 committed;
             watch(runtime, WatchedAccess { thread, location, kind, order, old, written });
@@ -212,7 +226,7 @@ pub(super) fn commit(
                 Committed::Update(order) => clocks.update(thread, location, order),
             }
         }
-        note(runtime, location, committed, (old, written), learned);
+        note::<PLAIN>(runtime, location, committed, (old, written), learned);
         let is_narrated = runtime.notes.step.is_some();
         Done { old, written, copy: written, stale: None, is_narrated }
     })
@@ -252,7 +266,7 @@ fn commit_weak(
     // The copy is the last value in modification order, which need not be the one just written.
     let copy = written.and_then(|_| memory.latest(location));
     runtime.weak_memory = Some(memory);
-    note(runtime, location, committed, (old, written), learned);
+    note::<false>(runtime, location, committed, (old, written), learned);
     let stale = newest.map(|newest| stale(runtime, thread, newest));
     if is_narrated {
         let (Committed::Load(order) | Committed::Store(order) | Committed::Update(order)) =
@@ -296,7 +310,7 @@ impl Performed {
     }
 
     /// Performs it. Returns the old value, what happened, and the value written.
-    #[inline]
+    #[inline(always)]
     fn perform(
         &self,
         memory: &mut impl Memory,
@@ -345,8 +359,8 @@ impl Performed {
 }
 
 /// Records the result of an access.
-#[inline]
-fn note(
+#[inline(always)]
+fn note<const PLAIN: bool>(
     runtime: &mut Runtime,
     location: u32,
     committed: Committed,
@@ -358,7 +372,7 @@ fn note(
     if order != Ordering::SeqCst && !runtime.is_weak {
         runtime.note_weak(order);
     }
-    if runtime.follows_values {
+    if !PLAIN && runtime.follows_values {
         let newest = written.unwrap_or(old);
         runtime.outcome.newest = Some(newest);
         runtime.recording.set_value(location, newest);

@@ -17,7 +17,7 @@ use preempt_system::memory::Memory;
 use preempt_system::memory::explain::{Unseen, rust_name};
 pub use std::sync::atomic::Ordering;
 
-use self::access::{Done, Stale, commit, exclusive, expect, stop};
+use self::access::{Done, Stale, are_plain, commit, exclusive, expect, stop};
 use crate::runtime::identity::Identity;
 use crate::runtime::orderings::OrderingRole;
 use crate::runtime::{describe, inside, op, point, show, with};
@@ -228,7 +228,7 @@ macro_rules! atomic {
 
             /// Writes the value that `new` returns for the old one, if it returns one. Returns the
             /// old value: `Ok` if a value was written, `Err` if not.
-            #[inline]
+            #[inline(always)]
             fn access(
                 &self,
                 verb: &'static str,
@@ -237,19 +237,55 @@ macro_rules! atomic {
                 new: impl FnOnce($value) -> Option<$value>,
                 words: impl FnOnce($value, bool) -> String,
             ) -> Result<$value, $value> {
+                if are_plain() {
+                    self.access_as::<true>(verb, kind, site, new, words)
+                } else {
+                    self.access_apart(verb, kind, site, new, words)
+                }
+            }
+
+            /// Any access. Not inlined, so that it costs the plain ones no registers.
+            #[inline(never)]
+            fn access_apart(
+                &self,
+                verb: &'static str,
+                kind: OpKind,
+                site: &'static Site<'static>,
+                new: impl FnOnce($value) -> Option<$value>,
+                words: impl FnOnce($value, bool) -> String,
+            ) -> Result<$value, $value> {
+                self.access_as::<false>(verb, kind, site, new, words)
+            }
+
+            #[inline(always)]
+            fn access_as<const PLAIN: bool>(
+                &self,
+                verb: &'static str,
+                kind: OpKind,
+                site: &'static Site<'static>,
+                new: impl FnOnce($value) -> Option<$value>,
+                words: impl FnOnce($value, bool) -> String,
+            ) -> Result<$value, $value> {
                 let copy = || self.inner.load(Relaxed);
-                let (location, kind) = stop(&self.identity, kind, verb, site, || $word(copy()), || $bits(copy()));
+                let (location, kind) = stop::<PLAIN>(&self.identity, kind, verb, site, || $word(copy()), || $bits(copy()));
                 let new = |old| new($of_bits(old)).map($bits);
-                let done = commit(location, kind, $bits(copy()), new, |old| $word($of_bits(old)));
+                let done = commit::<PLAIN>(location, kind, $bits(copy()), new, |old| $word($of_bits(old)));
                 if let Some(newest) = done.copy {
                     self.inner.store($of_bits(newest), Relaxed);
                 }
                 let (old, wrote) = ($of_bits(done.old), done.written.is_some());
                 if done.is_narrated {
-                    describe(|| words(old, wrote) + &unseen(kind, &done, |bits| { let value: $value = $of_bits(bits); $shown(value).to_string() }));
-                    show(&self.identity, || format!("{:?}", copy()));
+                    self.report(kind, &done, || words(old, wrote));
                 }
                 if wrote { Ok(old) } else { Err(old) }
+            }
+
+            /// Reports an access of a step that is narrated.
+            #[cold]
+            fn report(&self, kind: OpKind, done: &Done, words: impl FnOnce() -> String) {
+                let shown = |bits| { let value: $value = $of_bits(bits); $shown(value).to_string() };
+                describe(|| words() + &unseen(kind, done, shown));
+                show(&self.identity, || format!("{:?}", self.inner.load(Relaxed)));
             }
         }
 
