@@ -385,7 +385,7 @@ impl Native {
     pub fn memory_words(&self) -> Option<String> {
         let opaque = self.opaque_variables.load(Relaxed);
         Some(match (self.level(), self.executable.memory) {
-            (Level::Calls, _) => return None,
+            (Level::Calls | Level::Locked, _) => return None,
             (_, MemoryModel::Weak) => {
                 let all = "weak: what the orderings of atomics allow, except load buffering";
                 match opaque {

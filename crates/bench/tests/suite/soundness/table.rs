@@ -3,7 +3,7 @@
 
 use preempt_explore::plan::property::{Property, Soundness};
 use preempt_explore::plan::strategies::{self, Class, Entry, STRATEGIES, Value};
-use preempt_explore::{Cache, Order, Plan, Points, Reduction, Refusal, Subject, oracle};
+use preempt_explore::{Cache, Plan, Points, Reduction, Refusal, Subject, oracle};
 use preempt_machine::Machine;
 use preempt_system::FailureKind;
 

@@ -19,9 +19,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use preempt_system::{
-    Capacity, Choice, MemoryModel, Model as _, Step, Stepper as _, ThreadId,
-};
+use preempt_system::{Capacity, Choice, MemoryModel, Model as _, Step, Stepper as _, ThreadId};
 
 use super::Machine;
 use super::cells::{Capacities, Cells};

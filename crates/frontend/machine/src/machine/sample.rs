@@ -1,5 +1,7 @@
 //! Programs without source, for tests of the inside a machine.
 
+use preempt_system::MemoryModel;
+
 use super::Machine;
 use crate::program::{
     Base, BinaryOp, Block, Expr, ExprKind, Function, Global, Granularity, Local, Place, Program,
@@ -26,6 +28,7 @@ pub(super) fn program(globals: Vec<(Type, i64)>, threads: Vec<Block>) -> Program
     Program {
         source: Source::new("sample", ""),
         granularity: Granularity::Access,
+        memory: MemoryModel::Sc,
         enums: Vec::new(),
         records: Vec::new(),
         threads: (0..threads.len())
