@@ -51,6 +51,8 @@ pub struct Replayed {
     pub misfit: Option<Misfit>,
     /// The shared variables and objects that each step used.
     uses: Vec<Vec<Use>>,
+    /// For each step, the location and the store that it read under weak memory.
+    read_from: Vec<Option<(Location, Option<usize>)>>,
 }
 
 /// A step of a schedule that the program cannot take.
@@ -129,6 +131,7 @@ pub fn record<S: Narrate>(
 ) -> Result<Replayed, S::Need> {
     assert!(cursor.is_empty(), "a schedule begins at the beginning");
     let (mut steps, mut uses, mut earlier) = (Vec::new(), Vec::new(), Vec::new());
+    let mut read_from = Vec::new();
     let (mut history, mut happens_before) = (Recorder::default(), HappensBefore::new(cursor));
     let mut failed = cursor.system().failure().cloned().map(Box::new);
     let mut misfit = None;
@@ -170,6 +173,7 @@ pub fn record<S: Narrate>(
             preempts,
         });
         uses.push(narrated.uses);
+        read_from.push(narrated.read_from);
     }
     let failures = failures_at_end(cursor, failed);
     let (mut waiting, mut next) = (Vec::new(), Vec::new());
@@ -197,7 +201,7 @@ pub fn record<S: Narrate>(
         origins: Vec::new(),
         variables: shared.map(|variable| (variable.name, variable.value)).collect(),
     };
-    Ok(Replayed { trace, failures, earlier, misfit, uses })
+    Ok(Replayed { trace, failures, earlier, misfit, uses, read_from })
 }
 
 fn misfit_of<S: Narrate>(
@@ -256,7 +260,10 @@ impl Replayed {
             variable: used.name.clone(),
             value: used.value.clone(),
             read: last,
-            written: self.last_write(used.location, before),
+            written: match last.and_then(|at| self.read_from[at]) {
+                Some((location, store)) if location == used.location => store,
+                _ => self.last_write(used.location, before),
+            },
         });
         self.trace.origins = origins.collect();
         self.trace.failure = Some(failure);

@@ -80,8 +80,8 @@ pub use footprint::{Access, Footprint, Location};
 pub use hb::{HbAction, HbGraph, HbKey};
 pub use memory::MemoryModel;
 pub use model::{
-    BlockedCounts, Capacity, Describe, LocationKind, Model, NotStraight, Partial, Shape, Step,
-    Stepper,
+    BlockedCounts, Capacity, Describe, GraphObstacle, LocationKind, Model, NotStraight, Partial,
+    Shape, Step, Stepper,
 };
 pub use mover::Mover;
 pub use narrate::{Explanation, Narrate, Narration, Nesting, StepNarration, Use, VariableValue};

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use crate::batch::Batch;
 use crate::footprint::{Footprint, Location};
+use crate::memory::{MemoryLog, MemoryModel};
 use crate::narrate::Narration;
 use crate::object::LockMode;
 use crate::schedule::Choice;
@@ -149,6 +150,36 @@ pub trait Model: Sync + Sized {
     fn location_name(&self, location: Location) -> String {
         format!("location {}", location.0)
     }
+
+    /// The memory model that the program names. Under weak memory a state is not enough to know
+    /// what a step does: its steppers support [`Stepper::step_with_memory`], and only searches over
+    /// executions explore it.
+    fn memory_model(&self) -> MemoryModel {
+        MemoryModel::Sc
+    }
+
+    /// Why a search over execution graphs cannot explore the program, if it cannot.
+    fn graph_obstacle(&self) -> Option<GraphObstacle> {
+        None
+    }
+}
+
+/// A construct that a search over execution graphs does not handle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphObstacle {
+    /// The construct, with an article.
+    pub what: &'static str,
+    /// Its source position.
+    pub site: Option<Site>,
+}
+
+impl fmt::Display for GraphObstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.site {
+            Some(site) => write!(f, "{} ({site})", self.what),
+            None => f.write_str(self.what),
+        }
+    }
 }
 
 /// Why the threads of a program are not [straight lines](Model::straight_lines).
@@ -283,6 +314,27 @@ pub trait Stepper {
             log.push(ObjectAccess::Access(location.into(), access))
         });
         step
+    }
+
+    /// Like [`Stepper::step`], and writes what the step does to `log`, for a model with weak
+    /// memory. Also for a thread that has to wait, or fails.
+    fn step_with_memory(
+        &mut self,
+        _state: &mut [u64],
+        choice: Choice,
+        _log: &mut MemoryLog,
+    ) -> Step {
+        unreachable!("{choice:?}: the model has no weak memory")
+    }
+
+    /// The value of an atomic variable in `state`, for a model with weak memory.
+    fn atomic(&self, _state: &[u64], location: Location) -> i64 {
+        unreachable!("{location:?}: the model has no weak memory")
+    }
+
+    /// Replaces the value of an atomic variable in `state` by one that it has had.
+    fn set_atomic(&self, _state: &mut [u64], location: Location, _value: i64) {
+        unreachable!("{location:?}: the model has no weak memory")
     }
 
     /// How `thread` holds `lock` in `state`, if it does. Only the thread's own steps change the

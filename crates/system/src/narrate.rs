@@ -74,6 +74,9 @@ pub struct StepNarration {
     pub label: String,
     /// The shared variables and objects that the step used.
     pub uses: Vec<Use>,
+    /// Under weak memory, the location that the step has read and the step, from 0, that stored the
+    /// value; `None` for the initial value. Without it, a read sees the last write.
+    pub read_from: Option<(Location, Option<usize>)>,
     /// The relation of the step to the program's own code.
     pub nesting: Nesting,
 }

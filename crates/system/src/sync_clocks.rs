@@ -15,6 +15,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::clock::{Epoch, VectorClock};
+use crate::object::Action;
 use crate::thread::ThreadId;
 
 /// The clocks that an object passes on to the threads that synchronise with it.
@@ -136,6 +137,33 @@ impl SyncClocks {
     pub fn release_shared(&mut self, thread: ThreadId, object: u32) {
         let clock = self.publish(thread);
         self.object(object).shared.join(&clock);
+    }
+
+    /// `thread` performs an action on an object that blocks, or joins or ends a thread. `reply` is
+    /// what the object replied. A lock comes after the unlock before it, a join after the end of
+    /// its thread, a departure from a barrier after the arrivals, a `recv` after the sends so far.
+    /// A failed attempt comes after nothing.
+    pub fn act(&mut self, thread: ThreadId, object: u32, action: Action, reply: i64) {
+        match action {
+            Action::Lock | Action::Join | Action::Leave => self.acquire(thread, object),
+            Action::TryLock if reply == 1 => self.acquire(thread, object),
+            Action::Unlock | Action::Unpark | Action::Finish => self.release(thread, object),
+            Action::Arrive => {
+                self.acquire(thread, object);
+                self.release(thread, object);
+            }
+            Action::ReadLock => self.acquire(thread, object),
+            Action::TryReadLock if reply == 1 => self.acquire(thread, object),
+            Action::ReadUnlock => self.release_shared(thread, object),
+            Action::WriteLock => self.acquire_exclusive(thread, object),
+            Action::TryWriteLock if reply == 1 => self.acquire_exclusive(thread, object),
+            Action::WriteUnlock => self.release(thread, object),
+            Action::Acquire | Action::Await | Action::Recv => self.acquire(thread, object),
+            Action::TryAcquire if reply == 1 => self.acquire(thread, object),
+            Action::Release | Action::Set | Action::Send(_) => self.release(thread, object),
+            Action::TrySend(_) if reply == 1 => self.release(thread, object),
+            _ => {}
+        }
     }
 
     /// The clock of `thread`, to be passed to [`SyncClocks::join`]. Later operations of the thread

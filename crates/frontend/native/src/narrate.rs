@@ -137,6 +137,7 @@ impl Narrate for Execution<'_> {
             label: describe::verb(op.kind).to_owned(),
             uses: narrator.uses(choice.thread, &op, &after),
             nesting: narrator.nesting(choice.thread, nth, &op),
+            ..StepNarration::default()
         }
     }
 

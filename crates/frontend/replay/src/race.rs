@@ -1,12 +1,12 @@
 //! Synchronisation in real code: maps the operations of threads to operations of the race clocks.
 //!
 //! A lock synchronises with the unlock before it, a join with the end of its thread, `unpark` with
-//! the `park` that it ends, the arrivals at a barrier with the departures from it. A failed attempt
-//! synchronises with nothing. Accesses to atomics depend on their memory orderings, and front ends
-//! report them when they are performed, because a compare-and-exchange decides only then which of
-//! its two orderings counts.
+//! the `park` that it ends, the arrivals at a barrier with the departures from it
+//! ([`SyncClocks::act`]). A failed attempt synchronises with nothing. Accesses to atomics depend on
+//! their memory orderings, and front ends report them when they are performed, because a
+//! compare-and-exchange decides only then which of its two orderings counts.
 
-use preempt_system::{Action, SyncClocks, ThreadId};
+use preempt_system::{SyncClocks, ThreadId};
 
 use crate::op::{Op, OpKind};
 
@@ -25,25 +25,7 @@ pub fn synchronise(
         OpKind::Wait => clocks.release(thread, op.other),
         OpKind::Wake { .. } => clocks.acquire(thread, op.other),
         OpKind::Park { .. } if alternative == 0 => clocks.acquire(thread, object),
-        OpKind::Object(action) => match action {
-            Action::Lock | Action::Join | Action::Leave => clocks.acquire(thread, object),
-            Action::TryLock if reply == 1 => clocks.acquire(thread, object),
-            Action::Unlock | Action::Unpark => clocks.release(thread, object),
-            Action::Arrive => {
-                clocks.acquire(thread, object);
-                clocks.release(thread, object);
-            }
-            Action::ReadLock => clocks.acquire(thread, object),
-            Action::TryReadLock if reply == 1 => clocks.acquire(thread, object),
-            Action::ReadUnlock => clocks.release_shared(thread, object),
-            Action::WriteLock => clocks.acquire_exclusive(thread, object),
-            Action::TryWriteLock if reply == 1 => clocks.acquire_exclusive(thread, object),
-            Action::WriteUnlock => clocks.release(thread, object),
-            Action::Acquire | Action::Await | Action::Recv => clocks.acquire(thread, object),
-            Action::TryAcquire if reply == 1 => clocks.acquire(thread, object),
-            Action::Release | Action::Set | Action::Send(_) => clocks.release(thread, object),
-            _ => {}
-        },
+        OpKind::Object(action) => clocks.act(thread, object, action, reply),
         _ => {}
     }
 }

@@ -39,7 +39,9 @@
 //! assert_eq!(values(Weak::default(), Acquire), [7]);
 //! ```
 
+pub mod explain;
 mod graph_step;
+mod log;
 mod sc;
 mod seq_cst;
 mod weak;
@@ -53,6 +55,7 @@ use crate::sync_clocks::SyncClocks;
 use crate::thread::ThreadId;
 
 pub use graph_step::GraphStep;
+pub use log::{MemoryEvent, MemoryLog};
 pub use sc::Sc;
 pub use weak::{EventId, Stored, Weak};
 

@@ -53,11 +53,11 @@ use std::panic::Location as Site;
 use std::sync::atomic::Ordering;
 
 use preempt_replay::{Mode, Op, OpKind};
+use preempt_system::memory::explain::{MissedOrder, NotedAccess, missed_order};
 use preempt_system::memory::{Memory, Stored};
 use preempt_system::{FailureKind, SyncClocks, ThreadId};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::notes::{MissedOrder, NotedAccess};
 use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::stale_watch::WatchedAccess;
 use crate::runtime::{Runtime, is_set, look, op, point, site, with};
@@ -266,7 +266,7 @@ fn commit_weak(
 
 /// The newest store of a location, which an access of `thread` does not see.
 fn stale(runtime: &Runtime, thread: ThreadId, newest: Stored) -> Stale {
-    let missed = runtime.notes.missed_order(thread, &newest);
+    let missed = missed_order(&runtime.notes.accesses, thread, &newest);
     let Stored { event, value, step } = newest;
     Stale {
         by: event.thread.map(|thread| runtime.thread_name(thread.index())),

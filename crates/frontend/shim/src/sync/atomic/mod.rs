@@ -14,11 +14,11 @@ use std::panic::Location as Site;
 use preempt_replay::{NO_OBJECT, OpKind};
 use preempt_system::ThreadId;
 use preempt_system::memory::Memory;
+use preempt_system::memory::explain::{Unseen, rust_name};
 pub use std::sync::atomic::Ordering;
 
 use self::access::{Done, Stale, commit, exclusive, expect, stop};
 use crate::runtime::identity::Identity;
-use crate::runtime::notes::{MissedOrder, acquires, releases};
 use crate::runtime::orderings::OrderingRole;
 use crate::runtime::{describe, inside, op, point, show, with};
 
@@ -329,29 +329,12 @@ macro_rules! integer {
 /// Which newer store an access does not see, for a report.
 fn unseen(kind: OpKind, done: &Done, shown: impl Fn(u64) -> String) -> String {
     let Some(Stale { by, value, step, missed }) = &done.stale else { return String::new() };
-    let value = shown(*value);
-    let by = by.as_deref().unwrap_or("its creator");
-    if matches!(kind, OpKind::Store(_)) {
-        return format!(", which comes before {by}'s {value} of step {step} in modification order");
+    let (by, missed) = (by.clone(), missed.clone());
+    let unseen = Unseen { by, value: shown(*value), step: *step, missed };
+    match kind {
+        OpKind::Store(_) => unseen.after_store(),
+        _ => unseen.after_load(rust_name),
     }
-    let hint = missed.as_ref().map(|(name, missed)| hint(name, missed, &value)).unwrap_or_default();
-    format!(" although {by} stored {value} in step {step}: nothing orders the two{hint}")
-}
-
-/// Which stronger orderings would make a stale load return `value`.
-fn hint(name: &str, missed: &MissedOrder, value: &str) -> String {
-    let MissedOrder { store: (stored, store), load: (loaded, load), .. } = *missed;
-    let (accesses, orderings) = match (releases(store), acquires(load)) {
-        (false, false) => (
-            format!(
-                "stored in step {stored} with {store:?} and loaded in step {loaded} with {load:?}"
-            ),
-            "Release and Acquire",
-        ),
-        (false, true) => (format!("stored in step {stored} with {store:?}"), "Release"),
-        (true, _) => (format!("loaded in step {loaded} with {load:?}"), "Acquire"),
-    };
-    format!(". {name} is {accesses}: with {orderings} this would be {value}")
 }
 
 /// A mirror of [`std::sync::atomic::fence`]. Inside a check it orders plain accesses, as far as the
