@@ -181,8 +181,18 @@ impl Coverage {
                 _ => None,
             })
             .collect();
-        let mut walk = Walk { coverage: self, globals };
+        let functions = file.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Fn { name, .. } => Some(name.text.as_str()),
+            _ => None,
+        });
+        let mut walk = Walk { coverage: self, globals, functions: functions.collect() };
         file.items.iter().for_each(|item| walk.item(item));
+    }
+
+    /// Whether a program has weak memory or accesses with memory orderings, which the reference does
+    /// not interpret.
+    pub fn has_orderings(&self) -> bool {
+        ["memory weak", ORDERING].iter().any(|name| self.constructs.contains_key(*name))
     }
 
     /// The constructs that did not occur.
@@ -191,9 +201,13 @@ impl Coverage {
     }
 }
 
+/// The name of an access or a fence that may have a memory ordering.
+const ORDERING: &str = "ordering";
+
 struct Walk<'c, 'f> {
     coverage: &'c mut Coverage,
     globals: Vec<&'f str>,
+    functions: Vec<&'f str>,
 }
 
 impl<'f> Walk<'_, 'f> {
@@ -205,9 +219,19 @@ impl<'f> Walk<'_, 'f> {
         }
     }
 
+    /// Whether a call has an ordering, or is an access that only exists with orderings.
+    fn has_ordering(&self, name: &str, arguments: usize) -> bool {
+        match name {
+            "load" | "store" | "fence" | "compare_exchange" => !self.functions.contains(&name),
+            "cas" => arguments > 3,
+            _ => is_access(name) && arguments > 2,
+        }
+    }
+
     fn item(&mut self, item: &'f Item) {
         match &item.kind {
             ItemKind::Steps(word) => self.note("", &format!("steps {}", word.text)),
+            ItemKind::Memory(word) => self.note("", &format!("memory {}", word.text)),
             ItemKind::Const { ty, value, .. } => {
                 self.note("", if ty.is_some() { "const with type" } else { "const" });
                 self.expr("const", value);
@@ -402,6 +426,9 @@ impl<'f> Walk<'_, 'f> {
             ExprKind::Binary(op, l, r) => (op.text().to_owned(), vec![l, r]),
             ExprKind::If(c, a, b) => ("if value".into(), vec![c, a, b]),
             ExprKind::Call(name, arguments) => {
+                if self.has_ordering(&name.text, arguments.len()) {
+                    self.note(parent, ORDERING);
+                }
                 let known = if is_access(&name.text) { name.text.clone() } else { "call".into() };
                 (known, arguments.iter().collect())
             }

@@ -100,6 +100,7 @@ fn on_file(file: &str) -> bool {
             match &verdict {
                 Verdict::Agree(compared) => println!("{file}: {}", extent(compared)),
                 Verdict::TooLarge => println!("{file}: too large for brute force"),
+                Verdict::Orderings => println!("{file}: skipped: it has memory orderings"),
                 Verdict::Refused(message) => println!("{file}: refused: {message}"),
                 Verdict::Disagree(disagreement) => println!("{file}: {disagreement}"),
             }
@@ -160,6 +161,7 @@ fn random(from: u64, programs: u64, all: bool) -> bool {
                     .add(&preempt_lang::syntax::parse(&Source::new("random.pre", text.as_str())).0);
             }
             Verdict::TooLarge => large += 1,
+            Verdict::Orderings => unreachable!("random programs have no memory orderings"),
             Verdict::Refused(message) => {
                 let words = message.split_once(": ").map_or(message.as_str(), |(_, words)| words);
                 refused.entry(words.to_owned()).or_default().push(seed);

@@ -162,6 +162,7 @@ impl<'p> Model<'p> {
                 self.invariants.push((name.as_ref().map(|n| n.text.as_str()), condition));
             }
             ItemKind::Steps(_)
+            | ItemKind::Memory(_)
             | ItemKind::Const { .. }
             | ItemKind::Enum { .. }
             | ItemKind::Record { .. } => {}

@@ -1,6 +1,10 @@
 //! The checked program, from which the step machine is built: names are resolved, types are known,
 //! constants are folded.
 
+use std::sync::atomic::Ordering;
+
+use preempt_system::MemoryModel;
+
 use crate::source::{Source, Span};
 
 /// Index into [`Program::globals`].
@@ -20,6 +24,9 @@ pub struct Program {
     pub source: Source,
     /// The granularity of steps.
     pub granularity: Granularity,
+    /// The memory model. Under weak memory, steps are accesses, and there are no invariants, no
+    /// `atomic` blocks and no waits for variables.
+    pub memory: MemoryModel,
     pub enums: Vec<Enum>,
     pub records: Vec<Record>,
     /// Shared variables and synchronisation objects, in the order of their declaration.
@@ -285,13 +292,26 @@ pub enum ExprKind {
     Method { object: Place, method: Method, args: Vec<Expr> },
     /// `c.wait(m)`: the condvar and the mutex.
     CondWait { condvar: Place, mutex: Place },
-    /// `cas(place, old, new)`: if the place has the value `old`, assigns `new`; the result is
-    /// whether it had.
-    CompareAndSwap { place: Place, old: Box<Expr>, new: Box<Expr> },
+    /// `load(place, order)`: the value of a place of scalar type.
+    AtomicLoad { place: Place, order: Ordering },
+    /// `store(place, e, order)`: assigns `e`; has no value.
+    AtomicStore { place: Place, value: Box<Expr>, order: Ordering },
+    /// `cas(place, old, new)` and `compare_exchange(place, old, new)`: if the place has the value
+    /// `old`, assigns `new`.
+    CompareAndSwap {
+        place: Place,
+        old: Box<Expr>,
+        new: Box<Expr>,
+        result: ExchangeResult,
+        /// The orderings if it assigns and if it does not.
+        orders: (Ordering, Ordering),
+    },
     /// `swap(place, e)`: assigns `e`; the result is the old value.
-    Swap { place: Place, value: Box<Expr> },
+    Swap { place: Place, value: Box<Expr>, order: Ordering },
     /// `fetch_add(place, e)` and the like: the result is the old value.
-    Fetch { place: Place, op: BinaryOp, value: Box<Expr> },
+    Fetch { place: Place, op: BinaryOp, value: Box<Expr>, order: Ordering },
+    /// `fence(order)`: has no value.
+    Fence(Ordering),
     /// `spawn`: a new thread that runs a function; the result is its handle.
     Spawn(FunctionId, Vec<Expr>),
     /// `new`: allocates a record on the heap. For each field, in the order of the declaration, its
@@ -301,6 +321,15 @@ pub enum ExprKind {
     Choose { lo: Box<Expr>, hi: Box<Expr>, inclusive: bool },
     /// A quantifier over `local`, which ranges over constants; the body is pure.
     Quantifier { kind: Quantifier, local: LocalId, lo: i64, hi: i64, body: Box<Expr> },
+}
+
+/// The result of a compare-and-exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeResult {
+    /// `cas`: whether it assigned.
+    Succeeded,
+    /// `compare_exchange`: the old value.
+    Old,
 }
 
 /// The quantifiers.

@@ -77,7 +77,7 @@ pub enum Part<'p> {
 /// Calls `visit` for the immediate parts of `e`, in the order of evaluation.
 pub fn parts<'p>(e: &'p Expr, visit: &mut impl FnMut(Part<'p>)) {
     match &e.kind {
-        ExprKind::Const(_) => {}
+        ExprKind::Const(_) | ExprKind::Fence(_) => {}
         ExprKind::Load(place) | ExprKind::AddressOf(place) => visit(Part::Place(place)),
         ExprKind::Unary(_, a) => visit(Part::Expr(a)),
         ExprKind::Binary(_, a, b) => {
@@ -96,12 +96,15 @@ pub fn parts<'p>(e: &'p Expr, visit: &mut impl FnMut(Part<'p>)) {
             visit(Part::Place(condvar));
             visit(Part::Place(mutex));
         }
-        ExprKind::CompareAndSwap { place, old, new } => {
+        ExprKind::CompareAndSwap { place, old, new, .. } => {
             visit(Part::Place(place));
             visit(Part::Expr(old));
             visit(Part::Expr(new));
         }
-        ExprKind::Swap { place, value } | ExprKind::Fetch { place, value, .. } => {
+        ExprKind::AtomicLoad { place, .. } => visit(Part::Place(place)),
+        ExprKind::AtomicStore { place, value, .. }
+        | ExprKind::Swap { place, value, .. }
+        | ExprKind::Fetch { place, value, .. } => {
             visit(Part::Place(place));
             visit(Part::Expr(value));
         }

@@ -17,6 +17,7 @@ use preempt_machine::Machine;
 use preempt_system::FailureKind;
 
 use self::plans::{Expected, label, plans};
+use crate::coverage::Coverage;
 use crate::executions::{self, Most, Unknown};
 use crate::graph;
 use crate::model::Model;
@@ -61,6 +62,8 @@ pub enum Verdict {
     Agree(Compared),
     /// The program is too large for brute force.
     TooLarge,
+    /// The program has weak memory or memory orderings, which the reference does not interpret.
+    Orderings,
     /// The product rejects the program with this message.
     Refused(String),
     /// The product or the reference is wrong.
@@ -125,6 +128,11 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
         }
     };
     let (file, _) = parse(&source);
+    let mut coverage = Coverage::default();
+    coverage.add(&file);
+    if coverage.has_orderings() {
+        return Verdict::Orderings;
+    }
     let model = Model::new(&file, &source);
     let Ok(graph) = graph::explore(&model, MOST_STATES) else { return Verdict::TooLarge };
     let executions = match selection {

@@ -209,7 +209,9 @@ impl Walk {
                 Some(effect) => self.effect(effect, before, expr.span),
                 None => self.progress = Progress::Acted,
             },
-            ExprKind::CompareAndSwap { .. }
+            ExprKind::AtomicLoad { place, .. } => self.read(place),
+            ExprKind::AtomicStore { .. }
+            | ExprKind::CompareAndSwap { .. }
             | ExprKind::Swap { .. }
             | ExprKind::Fetch { .. }
             | ExprKind::Spawn(..)

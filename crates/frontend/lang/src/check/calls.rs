@@ -1,17 +1,16 @@
-//! Calls: functions, the built-in operations on one variable, `spawn` and `new`.
+//! Calls: functions, `spawn` and `new`.
 
 use preempt_machine::diagnostic::Diagnostic;
 use preempt_machine::program::{Expr, ExprKind, FunctionId, Type};
 use preempt_machine::source::Span;
 
 use super::Checker;
-use super::expected::is_int;
-use super::names::{BUILTINS, Symbol};
+use super::names::{ACCESSES, BUILTINS, Symbol};
 use super::scopes::Outcome;
-use crate::syntax::ast::{self, BinaryOp};
+use crate::syntax::ast;
 
 impl<'a> Checker<'a> {
-    /// `f(a, b)`, also `cas(x, 0, 1)` and the like.
+    /// `f(a, b)`, also `cas(x, 0, 1)` and the like, which [`orderings`](super::orderings) checks.
     pub(super) fn call(
         &mut self,
         name: &'a ast::Name,
@@ -19,69 +18,10 @@ impl<'a> Checker<'a> {
         span: Span,
     ) -> Option<Expr> {
         self.effect(span, &format!("`{}`", name.text))?;
-        let fetch = |op| (op, "place, value");
-        let (op, signature) = match name.text.as_str() {
-            "cas" => return self.compare_and_swap(name, args, span),
-            "swap" => return self.swap(name, args, span),
-            "fetch_add" => fetch(BinaryOp::Add),
-            "fetch_sub" => fetch(BinaryOp::Sub),
-            "fetch_and" => fetch(BinaryOp::BitAnd),
-            "fetch_or" => fetch(BinaryOp::BitOr),
-            "fetch_xor" => fetch(BinaryOp::BitXor),
-            _ => return self.function_call(name, args, span),
-        };
-        let [place, value] = args else {
-            return self.argument_count(
-                name.span,
-                &name.text,
-                2,
-                args.len(),
-                &format!("{}({signature})", name.text),
-            );
-        };
-        let target = self.target(place);
-        let value = self.int(value, &format!("the second argument of `{}`", name.text));
-        let target = target?;
-        if !is_int(&target.ty) {
-            let ty = self.name_of(&target.ty);
-            return self.refuse(
-                Diagnostic::new(place.span, format!("`{}` works on integers", name.text))
-                    .label(format!("this is of type `{ty}`"))
-                    .hint("for other types there are `swap` and `cas`"),
-            );
+        match self.atomic_call(name, args, span) {
+            Some(access) => access,
+            None => self.function_call(name, args, span),
         }
-        let ty = target.ty.clone();
-        Some(Expr {
-            kind: ExprKind::Fetch { place: target, op, value: Box::new(value?) },
-            ty,
-            span,
-        })
-    }
-
-    fn compare_and_swap(
-        &mut self,
-        name: &ast::Name,
-        args: &'a [ast::Expr],
-        span: Span,
-    ) -> Option<Expr> {
-        let [place, old, new] = args else {
-            return self.argument_count(name.span, "cas", 3, args.len(), "cas(place, old, new)");
-        };
-        let place = self.target(place)?;
-        let old = self.typed(old, &place.ty, "the second argument of `cas`");
-        let new = self.typed(new, &place.ty, "the third argument of `cas`");
-        let kind = ExprKind::CompareAndSwap { place, old: Box::new(old?), new: Box::new(new?) };
-        Some(Expr { kind, ty: Type::Bool, span })
-    }
-
-    fn swap(&mut self, name: &ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
-        let [place, value] = args else {
-            return self.argument_count(name.span, "swap", 2, args.len(), "swap(place, value)");
-        };
-        let place = self.target(place)?;
-        let ty = place.ty.clone();
-        let value = self.typed(value, &ty, "the second argument of `swap`")?;
-        Some(Expr { kind: ExprKind::Swap { place, value: Box::new(value) }, ty, span })
     }
 
     fn function_call(
@@ -119,7 +59,7 @@ impl<'a> Checker<'a> {
     ) -> Option<(FunctionId, Vec<Expr>)> {
         let function = match self.symbols.find(&name.text) {
             Some(Symbol::Function(function)) => function,
-            None if BUILTINS.contains(&name.text.as_str()) => {
+            None if is_builtin(&name.text) => {
                 return self.refuse(
                     Diagnostic::new(
                         name.span,
@@ -133,7 +73,7 @@ impl<'a> Checker<'a> {
                 self.unknown(&name.text, name.span, "function", |checker| {
                     let declared =
                         checker.symbols.names(|symbol| matches!(symbol, Symbol::Function(_)));
-                    declared.chain(BUILTINS).collect()
+                    declared.chain(BUILTINS).chain(ACCESSES).collect()
                 });
                 return args.iter().find_map(|arg| self.look_into(arg));
             }
@@ -252,4 +192,9 @@ impl<'a> Checker<'a> {
                 .hint("leave it out: its initial value is zero; then assign to its parts"),
         )
     }
+}
+
+/// Whether a name has a meaning before a parenthesis.
+fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name) || ACCESSES.contains(&name)
 }

@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
     fn has_value(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Call(function, _) => self.signatures[*function].outcome != Outcome::Nothing,
-            ExprKind::CondWait { .. } => false,
+            ExprKind::CondWait { .. } | ExprKind::AtomicStore { .. } | ExprKind::Fence(_) => false,
             ExprKind::Method { method, .. } => matches!(
                 method,
                 Method::TryLock

@@ -13,7 +13,7 @@ use crate::syntax::ast;
 pub(super) struct Shared {
     name: String,
     pub(super) ty: Option<Type>,
-    atomic: bool,
+    pub(super) atomic: bool,
     init: Option<Vec<i64>>,
     pub(super) span: Span,
 }

@@ -28,18 +28,21 @@ mod matches;
 mod methods;
 mod names;
 mod operators;
+mod orderings;
 mod places;
 mod records;
 mod scopes;
 mod stmts;
 mod types;
 mod waits;
+mod weak_memory;
 
 use std::collections::HashSet;
 
 use preempt_machine::diagnostic::{Diagnostic, Diagnostics};
 use preempt_machine::program::{Enum, Function, Granularity, Program};
 use preempt_machine::source::{Source, Span};
+use preempt_system::MemoryModel;
 
 use crate::syntax::ast;
 
@@ -103,16 +106,21 @@ impl<'a> Checker<'a> {
         self.resolve_signatures(&items.functions);
         let threads = self.threads(&items.functions);
         let granularity = self.granularity(&items.steps);
+        let memory = self.memory_model(items);
         let functions: Vec<Option<Function>> =
             items.functions.iter().enumerate().map(|(id, item)| self.function(item, id)).collect();
         self.invariant_names(&items.invariants);
         let invariants: Vec<_> = items.invariants.iter().map(|item| self.invariant(item)).collect();
         let init = items.functions.iter().position(|item| item.is_init());
         self.check_waits(&functions, init);
+        if memory == MemoryModel::Weak {
+            self.check_weak_memory(items, &functions);
+        }
 
         let program = Program {
             source: self.source.clone(),
             granularity,
+            memory,
             enums: std::mem::take(&mut self.enums),
             records: self.records.drain(..).map(RecordType::finish).collect::<Option<_>>()?,
             globals: self.shared.drain(..).map(Shared::finish).collect::<Option<_>>()?,

@@ -25,6 +25,9 @@ pub(super) const BUILTINS: [&str; 11] = [
     "swap",
 ];
 
+/// Names with a meaning before a parenthesis, unless the model declares a function with the name.
+pub(super) const ACCESSES: [&str; 4] = ["compare_exchange", "fence", "load", "store"];
+
 /// Names with a meaning as types.
 const TYPES: [&str; 10] = [
     "barrier",
@@ -100,6 +103,7 @@ impl<'a> Symbols<'a> {
 #[derive(Default)]
 pub(super) struct Items<'a> {
     pub(super) steps: Vec<&'a Name>,
+    pub(super) memory: Vec<&'a Name>,
     pub(super) constants: Vec<ConstItem<'a>>,
     pub(super) records: Vec<RecordItem<'a>>,
     pub(super) globals: Vec<GlobalItem<'a>>,
@@ -173,6 +177,7 @@ impl<'a> Checker<'a> {
         for item in &file.items {
             match &item.kind {
                 ItemKind::Steps(granularity) => items.steps.push(granularity),
+                ItemKind::Memory(model) => items.memory.push(model),
                 ItemKind::Const { name, ty, value } => {
                     self.symbol(name, Symbol::Const(items.constants.len()));
                     items.constants.push(ConstItem { name, ty: ty.as_ref(), value });

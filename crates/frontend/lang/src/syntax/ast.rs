@@ -29,6 +29,8 @@ pub struct Item {
 pub enum ItemKind {
     /// `steps statement;` or `steps access;`
     Steps(Name),
+    /// `memory weak;` or `memory sc;`
+    Memory(Name),
     /// `const N: int = 3;`
     Const { name: Name, ty: Option<TypeExpr>, value: Expr },
     /// `enum Color { Red, Green }`

@@ -53,6 +53,7 @@ impl Printer {
     fn item(&mut self, item: &ItemKind) {
         match item {
             ItemKind::Steps(word) => self.line(&format!("steps {};", word.text)),
+            ItemKind::Memory(word) => self.line(&format!("memory {};", word.text)),
             ItemKind::Const { name, ty: declared, value } => {
                 let declared = declared
                     .as_ref()

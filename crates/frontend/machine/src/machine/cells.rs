@@ -315,6 +315,17 @@ impl Cells {
         data
     }
 
+    /// For each shared cell, whether it is an atomic variable or a part of one. Objects are not.
+    pub(super) fn atomics(&self, program: &Program) -> Vec<bool> {
+        let mut atomics = vec![false; self.shared as usize];
+        for (global, &base) in
+            program.globals.iter().zip(&self.globals).filter(|(global, _)| global.atomic)
+        {
+            mark_data(program, &global.ty, &mut atomics[base as usize..]);
+        }
+        atomics
+    }
+
     /// The locks among the shared variables, by their cells. Locks in heap records move to other
     /// cells: see [`Pool::locks`].
     pub(super) fn locks(&self, program: &Program) -> Vec<(Cell, Kind)> {

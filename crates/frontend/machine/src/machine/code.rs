@@ -5,7 +5,9 @@
 //! survive a step, and on cells, which are the state. A step runs from one [`Instr::Rest`] to the
 //! next.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use preempt_system::object::{Action, Kind};
 
@@ -81,8 +83,12 @@ pub(super) enum Instr {
     Swap { dst: Reg, addr: Reg, src: Reg },
     /// `dst = cells[addr] == old`, and if so `cells[addr] = new`.
     CompareAndSwap { dst: Reg, addr: Reg, old: Reg, new: Reg },
+    /// `dst = cells[addr]`, and if that is `old`, `cells[addr] = new`.
+    CompareExchange { dst: Reg, addr: Reg, old: Reg, new: Reg },
     /// `dst = cells[addr]; cells[addr] = dst op src`
     Fetch { op: BinaryOp, dst: Reg, addr: Reg, src: Reg },
+    /// A fence; only under weak memory.
+    Fence(Ordering),
     /// Pushes the frame of a recursive function on its stack, by a number of [`Code::frames`].
     Save(u32),
     /// Stores the result of a function for its caller; fails unless it is within a pair of
@@ -165,6 +171,9 @@ pub(super) struct Code {
     /// from the start of the statement to the instruction. A step that fails there sets the mark.
     /// Lines are sorted, and so are the statements of a line.
     pub late_marks: Vec<(Range<Address>, u32)>,
+    /// The orderings of instructions that access shared state, by their addresses, if they are not
+    /// sequentially consistent: those of a write and of a mere read.
+    pub orders: BTreeMap<Address, (Ordering, Ordering)>,
     /// The start of the code of each invariant. The code ends with [`Instr::End`] and fails with
     /// [`Instr::Assert`].
     pub invariants: Vec<Address>,

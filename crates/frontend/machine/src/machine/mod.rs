@@ -7,7 +7,7 @@
 //! [`record`] footprints, [`failure`] errors. [`owners`] tracks ownership of records, [`straight`]
 //! recognises straight-line threads, [`reach`] bounds what a step may do in any state, [`heap`]
 //! renames heap records canonically, [`reached`] records which statements were reached, and
-//! [`narrate`] describes steps.
+//! [`narrate`] describes steps. [`weak`] has what searches under weak memory need in addition.
 
 mod cells;
 mod code;
@@ -32,13 +32,14 @@ mod run;
 mod sample;
 mod stepper;
 mod straight;
+mod weak;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use preempt_system::{
-    Capacity, Choice, Footprint, Kind, Location, LocationKind, MAX_THREADS, Model, NotStraight,
-    Shape, Site, Step, Stepper as _, ThreadId,
+    Capacity, Choice, Footprint, GraphObstacle, Kind, Location, LocationKind, MAX_THREADS,
+    MemoryModel, Model, NotStraight, Shape, Site, Step, Stepper as _, ThreadId,
 };
 
 use self::cells::{Capacities, Cells, Facts, Root, Sizes};
@@ -74,6 +75,8 @@ pub struct Machine {
     /// For each shared cell, whether it is data: plain variables and those fields of heap records
     /// that are not objects.
     data: Vec<bool>,
+    /// For each shared cell, whether it is an atomic variable under weak memory.
+    atomics: Vec<bool>,
     /// The locks among the shared variables, by their cells.
     locks: Vec<(Cell, Kind)>,
     /// Whether heap records keep their names.
@@ -151,7 +154,10 @@ impl Machine {
         let (_, sizes) = compile::compile(&program, &facts, &cells)?;
         let cells = Cells::new(&program, &facts, &capacities, &sizes);
         let (mut code, again) = compile::compile(&program, &facts, &cells)?;
-        fuse::fuse(&mut code);
+        if program.memory == MemoryModel::Sc {
+            // A fused instruction has no orderings.
+            fuse::fuse(&mut code);
+        }
         debug_assert_eq!(sizes, again, "the sizes of frames do not depend on where they are");
         let layout = Layout::new(&cells.classes, &cells.cells, cells.init_from);
         let slots = code.slots.iter().zip(&cells.slots).map(|(code, cells)| {
@@ -170,6 +176,7 @@ impl Machine {
         let slots = slots.collect();
         let heap = heap::Heap::new(&cells);
         let (data, locks) = (cells.data(&program), cells.locks(&program));
+        let atomics = cells.atomics(&program);
         let (stable, diagrams) = (false, diagram::Diagrams::default());
         Ok(Machine {
             program,
@@ -181,6 +188,7 @@ impl Machine {
             slots,
             heap,
             data,
+            atomics,
             locks,
             stable,
             diagrams,
@@ -189,6 +197,10 @@ impl Machine {
 
     /// The same machine with diagrams: for machines that will be searched.
     fn with_diagrams(self) -> Machine {
+        if self.program.memory == MemoryModel::Weak {
+            // Its steps are only taken with footprints, by the interpreter.
+            return self;
+        }
         Machine { diagrams: diagram::Diagrams::new(&self), ..self }
     }
 
@@ -393,6 +405,14 @@ impl Model for Machine {
 
     fn location_name(&self, location: Location) -> String {
         self.cell_name(location.0)
+    }
+
+    fn memory_model(&self) -> MemoryModel {
+        self.program.memory
+    }
+
+    fn graph_obstacle(&self) -> Option<GraphObstacle> {
+        weak::graph_obstacle(&self.program)
     }
 
     fn with_stable_names(self) -> Machine {

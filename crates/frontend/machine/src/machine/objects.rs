@@ -99,6 +99,7 @@ impl Stepper<'_> {
         }
         match reply {
             Ok(reply) => {
+                recorder.replied(reply);
                 self.regs[dst as usize] = reply;
                 Ok(())
             }

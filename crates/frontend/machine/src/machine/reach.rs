@@ -327,6 +327,7 @@ impl Reach {
             Instr::LoadAt { dst, addr }
             | Instr::Swap { dst, addr, .. }
             | Instr::CompareAndSwap { dst, addr, .. }
+            | Instr::CompareExchange { dst, addr, .. }
             | Instr::Fetch { dst, addr, .. } => {
                 known.touch_at(addr);
                 known.set(dst, None);
@@ -335,6 +336,7 @@ impl Reach {
             Instr::StoreAt { addr, .. } => known.touch_at(addr),
             // Cells of the thread alone.
             Instr::Mark(_)
+            | Instr::Fence(_)
             | Instr::Clear { .. }
             | Instr::Save(_)
             | Instr::Result { .. }

@@ -1,11 +1,13 @@
 //! Recorders of a step's accesses; without one, recording costs nothing.
 
+use std::sync::atomic::Ordering;
+
 use preempt_system::{
     Access, Action, Allocation, Footprint, Kind, Location, ObjectAccess, StepLog, ThreadId,
 };
 
 use super::Machine;
-use super::code::Cell;
+use super::code::{Address, Cell};
 
 /// Records accesses to shared state.
 pub(super) trait Recorder {
@@ -23,6 +25,21 @@ pub(super) trait Recorder {
     fn take(&mut self, cell: Cell, _supply: Allocation) {
         self.cell(cell, Access::Write);
     }
+    /// The instruction at this address comes next.
+    #[inline(always)]
+    fn at(&mut self, _address: Address) {}
+    /// The value with which the compare-and-exchange that comes next writes.
+    #[inline(always)]
+    fn expects(&mut self, _value: i64) {}
+    /// A cell has got a value.
+    #[inline(always)]
+    fn wrote(&mut self, _cell: Cell, _value: i64) {}
+    /// The reply of the last action.
+    #[inline(always)]
+    fn replied(&mut self, _reply: i64) {}
+    /// A fence.
+    #[inline(always)]
+    fn fence(&mut self, _order: Ordering) {}
     /// The step has failed: removes accesses to cells that did not exist in the state `before` it.
     fn fails(&mut self, _before: &[u64]) {}
 }

@@ -219,6 +219,7 @@ impl<'m> Stepper<'m> {
             }};
         }
         loop {
+            recorder.at(at as Address);
             match instrs[at] {
                 Instr::Rest(number) => {
                     let thread = thread.expect("only threads rest");
@@ -255,6 +256,7 @@ impl<'m> Stepper<'m> {
                     if !fields[cell as usize].set(state, reg!(src)) {
                         return Err(self.misfit(cell, reg!(src), at));
                     }
+                    recorder.wrote(cell, reg!(src));
                 }
                 Instr::StoreAt { addr, src } => {
                     let cell = reg!(addr) as Cell;
@@ -262,6 +264,7 @@ impl<'m> Stepper<'m> {
                     if !fields[cell as usize].set(state, reg!(src)) {
                         return Err(self.misfit(cell, reg!(src), at));
                     }
+                    recorder.wrote(cell, reg!(src));
                 }
                 Instr::Clear { from, to } => {
                     fields[from as usize..to as usize].iter().for_each(|f| f.clear(state))
@@ -372,15 +375,33 @@ impl<'m> Stepper<'m> {
                     if !fields[cell as usize].set(state, value) {
                         return Err(self.misfit(cell, value, at));
                     }
+                    recorder.wrote(cell, value);
                 }
                 Instr::CompareAndSwap { dst, addr, old, new } => {
-                    let cell = reg!(addr) as Cell;
+                    let (cell, new) = (reg!(addr) as Cell, reg!(new));
+                    recorder.expects(reg!(old));
                     recorder.cell(cell, Access::Write);
                     let equal = fields[cell as usize].get(state) == reg!(old);
-                    if equal && !fields[cell as usize].set(state, reg!(new)) {
-                        return Err(self.misfit(cell, reg!(new), at));
+                    if equal && !fields[cell as usize].set(state, new) {
+                        return Err(self.misfit(cell, new, at));
+                    }
+                    if equal {
+                        recorder.wrote(cell, new);
                     }
                     reg!(dst) = i64::from(equal);
+                }
+                Instr::CompareExchange { dst, addr, old, new } => {
+                    let (cell, new) = (reg!(addr) as Cell, reg!(new));
+                    recorder.expects(reg!(old));
+                    recorder.cell(cell, Access::Write);
+                    let value = fields[cell as usize].get(state);
+                    if value == reg!(old) {
+                        if !fields[cell as usize].set(state, new) {
+                            return Err(self.misfit(cell, new, at));
+                        }
+                        recorder.wrote(cell, new);
+                    }
+                    reg!(dst) = value;
                 }
                 Instr::Fetch { op, dst, addr, src } => {
                     let cell = reg!(addr) as Cell;
@@ -399,8 +420,10 @@ impl<'m> Stepper<'m> {
                     if !fields[cell as usize].set(state, new) {
                         return Err(self.misfit(cell, new, at));
                     }
+                    recorder.wrote(cell, new);
                     reg!(dst) = old;
                 }
+                Instr::Fence(order) => recorder.fence(order),
                 Instr::Save(frame) => self.save(state, frame, at)?,
                 Instr::Result { src, range } => {
                     let (value, (lo, hi)) = (reg!(src), machine.code.ranges[range as usize]);

@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
+use preempt_system::memory::MemoryLog;
 use preempt_system::{
-    Batch, BlockedCounts, Choice, Failure, Footprint, LockMode, Partial, Place, Step, StepLog,
-    ThreadId,
+    Batch, BlockedCounts, Choice, Failure, Footprint, Location, LockMode, Partial, Place, Step,
+    StepLog, ThreadId,
 };
 
 use super::Slot;
 use super::code::SlotCode;
 use super::record::{Accesses, Acts, Off};
 use super::run::{Halt, Stepper};
+use super::weak::MemoryRecorder;
 
 impl preempt_system::Stepper for Stepper<'_> {
     fn initial(&mut self, state: &mut [u64]) -> Step {
@@ -88,6 +90,20 @@ impl preempt_system::Stepper for Stepper<'_> {
 
     fn step_with_log(&mut self, state: &mut [u64], choice: Choice, log: &mut StepLog) -> Step {
         self.take_step(state, choice, &mut Acts { log, machine: self.machine })
+    }
+
+    fn step_with_memory(&mut self, state: &mut [u64], choice: Choice, log: &mut MemoryLog) -> Step {
+        log.clear();
+        self.take_step(state, choice, &mut MemoryRecorder::new(self.machine, log))
+    }
+
+    fn atomic(&self, state: &[u64], location: Location) -> i64 {
+        self.machine.layout.fields[location.0 as usize].get(state)
+    }
+
+    fn set_atomic(&self, state: &mut [u64], location: Location, value: i64) {
+        let fits = self.machine.layout.fields[location.0 as usize].set(state, value);
+        debug_assert!(fits, "a variable holds a value that it has had");
     }
 
     #[inline]

@@ -138,6 +138,7 @@ impl<'m> Line<'m> {
             }
             Instr::Swap { dst, addr, .. }
             | Instr::CompareAndSwap { dst, addr, .. }
+            | Instr::CompareExchange { dst, addr, .. }
             | Instr::Fetch { dst, addr, .. } => {
                 self.touch(known(addr)? as Cell, Access::Write);
                 (dst, None)

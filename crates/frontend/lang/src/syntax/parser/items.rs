@@ -20,6 +20,7 @@ const ITEM_WORDS: &[&str] = &[
     "fn",
     "init",
     "invariant",
+    "memory",
     "mutex",
     "record",
     "rwlock",
@@ -54,7 +55,8 @@ impl Parser<'_> {
             }
             TokenKind::Name => {
                 self.word() == "init" && self.is_ahead(1, Punct::OpenBrace)
-                    || self.word() == "steps" && self.is_ahead(1, TokenKind::Name)
+                    || matches!(self.word(), "memory" | "steps")
+                        && self.is_ahead(1, TokenKind::Name)
             }
             _ => false,
         }
@@ -69,6 +71,7 @@ impl Parser<'_> {
                 self.bump();
                 ItemKind::Init(self.block("`init`")?)
             }
+            TokenKind::Name if self.at_item() && self.word() == "memory" => self.memory()?,
             TokenKind::Name if self.at_item() => self.steps()?,
             _ => {
                 let meant = self.unknown_item()?;
@@ -109,6 +112,18 @@ impl Parser<'_> {
         }
         self.semicolon("`steps`")?;
         Ok(ItemKind::Steps(name))
+    }
+
+    fn memory(&mut self) -> Parsed<ItemKind> {
+        self.bump();
+        let name = self.name("a memory model")?;
+        if !matches!(&*name.text, "sc" | "weak") {
+            let diagnostic =
+                Diagnostic::new(name.span, format!("unknown memory model `{}`", name.text));
+            self.report(diagnostic.hint("write `memory weak;` or `memory sc;`"));
+        }
+        self.semicolon("`memory`")?;
+        Ok(ItemKind::Memory(name))
     }
 
     fn constant(&mut self) -> Parsed<ItemKind> {

@@ -1,5 +1,8 @@
 //! Compiles expressions.
 
+use std::sync::atomic::Ordering;
+
+use preempt_system::MemoryModel;
 use preempt_system::object::Action;
 
 use super::place::{Address, operands, rendezvous, shared};
@@ -9,8 +12,8 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::cells::{NO_CELL, Root, kind, size};
 use crate::machine::code::{Instr, Operation, Reg, id16};
 use crate::program::{
-    Base, BinaryOp, Expr, ExprKind, FunctionId, LocalId, Method, Place, Quantifier, RecordId, Type,
-    UnaryOp,
+    Base, BinaryOp, ExchangeResult, Expr, ExprKind, FunctionId, LocalId, Method, Place, Quantifier,
+    RecordId, Type, UnaryOp,
 };
 
 /// The most cases that the quantifiers of one slot are unrolled into.
@@ -48,26 +51,50 @@ impl<'c> Slot<'c> {
             ExprKind::Call(function, args) => self.eval_call(*function, args),
             ExprKind::Method { object, method, args } => self.eval_method(object, *method, args),
             ExprKind::CondWait { condvar, mutex } => self.eval_wait(condvar, mutex),
-            ExprKind::CompareAndSwap { place, old, new } => {
+            ExprKind::AtomicLoad { place, order } => {
+                let value = self.eval_load(place);
+                self.order((*order, *order));
+                value
+            }
+            ExprKind::AtomicStore { place, value, order } => {
+                self.assign(place, value);
+                self.order((*order, *order));
+                Value::Const(0)
+            }
+            ExprKind::CompareAndSwap { place, old, new, result, orders } => {
                 let (values, addr) = self.update(place, &[&**old, &**new]);
                 let (old, new) = (self.reg(values[0]), self.reg(values[1]));
                 let dst = self.fresh();
-                self.emit(Instr::CompareAndSwap { dst, addr, old, new });
+                self.emit(match result {
+                    ExchangeResult::Succeeded => Instr::CompareAndSwap { dst, addr, old, new },
+                    ExchangeResult::Old => Instr::CompareExchange { dst, addr, old, new },
+                });
+                self.order(*orders);
                 Value::Reg(dst)
             }
-            ExprKind::Swap { place, value } => {
+            ExprKind::Swap { place, value, order } => {
                 let (values, addr) = self.update(place, &[&**value]);
                 let src = self.reg(values[0]);
                 let dst = self.fresh();
                 self.emit(Instr::Swap { dst, addr, src });
+                self.order((*order, *order));
                 Value::Reg(dst)
             }
-            ExprKind::Fetch { place, op, value } => {
+            ExprKind::Fetch { place, op, value, order } => {
                 let (values, addr) = self.update(place, &[&**value]);
                 let src = self.reg(values[0]);
                 let dst = self.fresh();
                 self.emit(Instr::Fetch { op: *op, dst, addr, src });
+                self.order((*order, *order));
                 Value::Reg(dst)
+            }
+            ExprKind::Fence(order) => {
+                // Under sequential consistency a fence has no effect, so it is not a step.
+                if self.program.memory == MemoryModel::Weak && self.visible() {
+                    self.rest();
+                    self.emit(Instr::Fence(*order));
+                }
+                Value::Const(0)
             }
             ExprKind::Spawn(function, args) => self.eval_spawn(*function, args),
             ExprKind::New(record, fields) => self.eval_new(*record, fields),
@@ -87,6 +114,14 @@ impl<'c> Slot<'c> {
             ExprKind::Quantifier { kind, local, lo, hi, body } => {
                 self.eval_quantifier(*kind, *local, (*lo, *hi), body)
             }
+        }
+    }
+
+    /// Gives the last instruction, which accesses shared state, its orderings.
+    fn order(&mut self, orders: (Ordering, Ordering)) {
+        if orders != (Ordering::SeqCst, Ordering::SeqCst) {
+            let last = self.here() - 1;
+            self.code.orders.insert(last, orders);
         }
     }
 

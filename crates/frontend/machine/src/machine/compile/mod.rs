@@ -12,6 +12,8 @@ mod stmt;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use preempt_system::MemoryModel;
+
 use super::cells::{Cells, Facts, Frame, Root, Sizes};
 use super::code::{Address, Code, FrameCode, Instr, Operation, Reg, RestPoint, SlotCode};
 use super::reached::Item;
@@ -193,6 +195,9 @@ impl<'c> Slot<'c> {
                 for &function in &self.facts.spawned {
                     // The first activation of a thread returns to the thread's end.
                     let end = self.here();
+                    if self.program.memory == MemoryModel::Weak {
+                        self.rest_before_end(function);
+                    }
                     self.emit(Instr::End);
                     self.out.ends = true;
                     let frame = self.frames[&function];
@@ -227,6 +232,13 @@ impl<'c> Slot<'c> {
             Some(span) => Err(too_complex(span)),
             None => Ok(self.out),
         }
+    }
+
+    /// Makes the end of a thread that can be joined a step of its own: its last access may be an
+    /// event of the weak memory, and a step has one event.
+    fn rest_before_end(&mut self, function: FunctionId) {
+        self.span = self.program.functions[function].span;
+        self.rest();
     }
 
     /// Adds a rest point at the start of a thread's code if the code before its first rest point

@@ -1,5 +1,7 @@
 //! Compiles places, and keeps their operands across rest points.
 
+use preempt_system::MemoryModel;
+
 use super::{Slot, Value};
 use crate::machine::cells::{NO_CELL, size};
 use crate::machine::code::{Cell, Instr, Reg};
@@ -65,8 +67,10 @@ impl<'c> Slot<'c> {
             ExprKind::Call(..) | ExprKind::CondWait { .. } => true,
             ExprKind::Method { method: Method::BarrierWait, .. } => true,
             ExprKind::Method { object, method: Method::Send, .. } => access || rendezvous(object),
-            ExprKind::Load(place) => access && shared(place),
+            ExprKind::Load(place) | ExprKind::AtomicLoad { place, .. } => access && shared(place),
+            ExprKind::Fence(_) => self.program.memory == MemoryModel::Weak,
             ExprKind::Method { .. }
+            | ExprKind::AtomicStore { .. }
             | ExprKind::CompareAndSwap { .. }
             | ExprKind::Swap { .. }
             | ExprKind::Fetch { .. }

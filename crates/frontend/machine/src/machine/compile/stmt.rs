@@ -156,7 +156,7 @@ impl<'c> Slot<'c> {
         self.store(super::place::Address::Cell(cell), ty, value, from);
     }
 
-    fn assign(&mut self, place: &'c Place, value: &'c Expr) {
+    pub(super) fn assign(&mut self, place: &'c Place, value: &'c Expr) {
         let mut all = operands(place);
         let first = all.len();
         all.push(value);

@@ -276,6 +276,15 @@ impl<'f, 'm> Following<'f, 'm> {
                 }
                 path.set(dst, Value::Const(equal.into()));
             }
+            Instr::CompareExchange { dst, addr, old, new } => {
+                let cell = path.cell(addr)?;
+                let value = path.load(cell);
+                let equal = path.binary(crate::program::BinaryOp::Eq, value, path.reg(old)?)?;
+                if path.truth(equal)? {
+                    path.store(cell, path.reg(new)?)?;
+                }
+                path.set(dst, value);
+            }
             Instr::Fetch { op, dst, addr, src } => {
                 let cell = path.cell(addr)?;
                 let old = path.load(cell);
@@ -315,7 +324,11 @@ impl<'f, 'm> Following<'f, 'm> {
                 path.store(cell, Value::Const(value))?;
                 return Ok(at + 2);
             }
-            Instr::Clear { .. } | Instr::Save(_) | Instr::Spawn { .. } | Instr::New { .. } => {
+            Instr::Fence(_)
+            | Instr::Clear { .. }
+            | Instr::Save(_)
+            | Instr::Spawn { .. }
+            | Instr::New { .. } => {
                 return Err(STUCK);
             }
         }
