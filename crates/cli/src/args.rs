@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use preempt_explore::{Limits, Plan, Points, Reduction, Setting, StoreKind, Subject, Term};
+use preempt_system::MemoryModel;
 
 use crate::Refused;
 use crate::checkpoint::CheckpointArgs;
@@ -192,8 +193,8 @@ pub enum StoreArg {
 const BITSTATE_BYTES: usize = 64 << 20;
 
 impl Check {
-    /// The plan that the options describe.
-    pub fn plan(&self, chosen: Option<Reduction>) -> Result<Plan, Refused> {
+    /// The plan that the options describe, for a model with this memory model.
+    pub fn plan(&self, memory: MemoryModel, chosen: Option<Reduction>) -> Result<Plan, Refused> {
         if self.bitstate_size.is_some() && self.store != StoreArg::Bitstate {
             return Err(needs(Setting::BitstateSize, vec![Term::Bitstate]));
         }
@@ -208,6 +209,7 @@ impl Check {
         };
         let limits = Limits { states: self.states, ..self.search.limits() };
         let plan = Plan {
+            memory,
             store,
             limits,
             promote: self.promote,

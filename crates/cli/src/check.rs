@@ -11,6 +11,7 @@ use preempt_machine::Machine;
 use preempt_report::{
     CheckReport, ReplayCommand, ScheduleFile, Trace, Unreached, UnreachedPlace, traces,
 };
+use preempt_system::{MemoryModel, Model as _};
 
 use crate::args::{Check, ModelArgs};
 use crate::checkpoint::Checkpointing;
@@ -29,14 +30,17 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };
-    // Refusals that depend on the options alone come before the model is read.
-    let (plan, machine, chosen) = if args.search.reduce == Pick::Auto {
-        let loaded = load()?;
-        let choice = choose(args, &loaded.0);
-        (args.plan(Some(choice.reduction))?, Some(loaded), Some(choice.because))
-    } else {
-        (args.plan(None)?, None, None)
-    };
+    // Refusals that depend on the options alone come before the model is read, with the memory
+    // model that most models have.
+    let is_for_weak_memory = args.search.reduce.is("graphs");
+    if args.search.reduce != Pick::Auto && !is_for_weak_memory {
+        let plan = args.plan(MemoryModel::Sc, None)?;
+        Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
+    }
+    let (machine, loading) = load()?;
+    let chosen = (args.search.reduce == Pick::Auto).then(|| choose(args, &machine));
+    let plan = args.plan(machine.memory_model(), chosen.map(|choice| choice.reduction))?;
+    let chosen = chosen.map(|choice| choice.because);
     #[cfg(feature = "cluster")]
     let plan = args.cluster.shared(plan, args);
     let mut portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
@@ -59,7 +63,6 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         output::writable_directory(directory, "--spill")?;
         portfolio = portfolio.spill_to(directory.clone());
     }
-    let (machine, loading) = machine.map_or_else(load, Ok)?;
     portfolio.main().suits(&machine).map_err(refuse)?;
     if let Some(path) = &args.search.save_schedule {
         output::writable(path, "the schedule")?;

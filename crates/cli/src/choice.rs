@@ -3,7 +3,7 @@
 use preempt_explore::Reduction;
 use preempt_explore::plan::strategies::Class;
 use preempt_explore::reduce::cartesian::Reading;
-use preempt_system::Model;
+use preempt_system::{MemoryModel, Model};
 
 use crate::args::{Check, PointsArg};
 use crate::search::Pick;
@@ -19,6 +19,9 @@ pub struct Choice {
 /// Chooses a reduction. `Plan::build` and `Search::suits` would refuse an unsound one.
 pub fn choose(args: &Check, model: &impl Model) -> Choice {
     let of = |reduction, because| Choice { reduction, because };
+    if model.memory_model() == MemoryModel::Weak {
+        return choose_for_weak_memory(args, model);
+    }
     let executions = args.points == PointsArg::Sync
         || matches!(args.search.order, Pick::Strategy(entry) if entry.class != Class::States);
     let explores_executions = args.search.order == Pick::Auto
@@ -63,6 +66,19 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
     }
 }
 
+/// The same for a model with weak memory.
+fn choose_for_weak_memory(args: &Check, model: &impl Model) -> Choice {
+    let Check { search, .. } = args;
+    let explores_executions = search.order == Pick::Auto || search.order.is("executions");
+    let is_plain = search.bound.is_none() && search.depth.is_none() && search.jobs == 1;
+    if explores_executions && is_plain && model.graph_obstacle().is_none() {
+        let because = "graphs: one execution per execution graph of weak memory";
+        return Choice { reduction: Reduction::Graphs, because };
+    }
+    let because = "none: no other reduction is sound under weak memory";
+    Choice { reduction: Reduction::None, because }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -74,8 +90,12 @@ mod tests {
     /// Every plan that is accepted without a reduction is accepted with the chosen one.
     #[test]
     fn every_choice_is_allowed() {
-        let models =
-            ["var x = 0; thread t { x = 1; }", "var x = 0; invariant x < 2; thread t { x = 1; }"];
+        let models = [
+            "var x = 0; thread t { x = 1; }",
+            "var x = 0; invariant x < 2; thread t { x = 1; }",
+            "memory weak; atomic var x = 0; thread t { x = 1; }",
+            "memory weak; atomic var x = 0; thread t { while x == 0 { x = 1; } }",
+        ];
         let orders = [
             "auto",
             "bfs",
@@ -113,7 +133,10 @@ mod tests {
                     preempt_lang::load(&Source::new("model.pre", model), &[]).expect("a model");
                 let suits = |reduction| {
                     assert_eq!(args.search.reduce, Pick::Auto);
-                    let search = args.plan(Some(reduction)).ok().and_then(|plan| plan.build().ok());
+                    let search = args
+                        .plan(machine.memory_model(), Some(reduction))
+                        .ok()
+                        .and_then(|plan| plan.build().ok());
                     search.is_some_and(|search| search.suits(&machine).is_ok())
                 };
                 if suits(Reduction::None) {

@@ -254,7 +254,7 @@ fn accepted(job: &[u8]) -> Result<Accepted, String> {
     let plain = |Refused(text)| anstream::adapter::strip_str(&text).to_string();
     let machine =
         input::load_text(&args.model.file, text.to_owned(), &args.model.settings).map_err(plain)?;
-    let mut plan = args.plan(None).map_err(plain)?;
+    let mut plan = args.plan(machine.memory_model(), None).map_err(plain)?;
     if let Some(memory) = job["memory"].as_u64() {
         let memory = Some(memory as usize);
         plan.limits = Limits { memory, resident: memory, ..plan.limits };

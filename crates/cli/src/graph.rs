@@ -11,7 +11,7 @@ use preempt_explore::plan::strategies::Class;
 use preempt_explore::{Plan, Search, Setting, Subject};
 use preempt_report::dot::{Highlight, dot};
 use preempt_report::number::counted;
-use preempt_system::Model as _;
+use preempt_system::{MemoryModel, Model as _};
 
 use crate::args::ModelArgs;
 use crate::compare::title;
@@ -60,6 +60,12 @@ struct Plain {
 pub fn run(args: &GraphArgs) -> Result<Exit, Refused> {
     let search = args.search()?;
     let machine = input::load(&args.model.file, &args.model.settings)?;
+    if machine.memory_model() == MemoryModel::Weak {
+        return Err(Refused::because(
+            "a model with weak memory has no graph of states: two threads may read different \
+             values of one variable in the same state",
+        ));
+    }
     if let Some(search) = &search {
         search.suits(&machine).map_err(|refusal| Refused::by_engine(&refusal))?;
     }

@@ -11,6 +11,7 @@ use preempt_explore::{
     Cache, Limits, Order, Plan, Reduction, Refusal, Requirement, Setting, Shrink, Subject, Term,
     memory,
 };
+use preempt_system::MemoryModel;
 
 use crate::Refused;
 use crate::values::{self, seconds, size, whole};
@@ -183,9 +184,9 @@ impl<S: Searched> SearchArgs<S> {
     }
 
     /// The order that was given, with its parameter.
-    fn order(&self) -> Result<Option<Order>, Refused> {
+    fn order(&self, subject: Subject) -> Result<Option<Order>, Refused> {
         let Pick::Strategy(entry) = self.order else { return Ok(None) };
-        let Value::Order(order) = entry.value_for(S::SUBJECT) else { return Ok(None) };
+        let Value::Order(order) = entry.value_for(subject) else { return Ok(None) };
         Ok(Some(match (order, self.depth) {
             (Order::Icb { cache }, _) => {
                 Order::Icb { cache: self.cache.map_or(cache, CacheArg::cache) }
@@ -222,7 +223,11 @@ impl SearchArgs<Models> {
     pub fn plan(&self, plan: Plan, chosen: Option<Reduction>) -> Result<Plan, Refused> {
         let reduction = self.reduce.reduction(chosen);
         let plan = Plan { bound: self.bound, ..plan };
-        self.completed(plan.choose(self.order()?, reduction, Subject::Model))
+        let subject = match plan.memory {
+            MemoryModel::Weak => Subject::WeakModel,
+            _ => Subject::Model,
+        };
+        self.completed(plan.choose(self.order(subject)?, reduction, subject))
     }
 }
 
@@ -230,7 +235,7 @@ impl SearchArgs<Executables> {
     /// The plan of the search. Without a bound the usual one is used by strategies that have one,
     /// and icb continues past it up to `cheap` executions.
     pub fn plan(&self, cheap: u64) -> Result<Plan, Refused> {
-        let (order, reduction) = (self.order()?, self.reduce.reduction(None));
+        let (order, reduction) = (self.order(Subject::Program)?, self.reduce.reduction(None));
         let plan = Plan::new().limits(self.limits());
         self.completed(match self.bound {
             Some(bound) => plan.bound(bound).choose(order, reduction, Subject::Program),

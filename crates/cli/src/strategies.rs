@@ -97,7 +97,7 @@ fn text() -> String {
     let mut text = INTRODUCTION.to_owned();
     text += "\n--order    what is explored, and in which order\n";
     text += &item("auto", AUTO_ORDER);
-    let all = || STRATEGIES.iter().filter(|entry| entry.searches(Subject::Model));
+    let all = || STRATEGIES.iter().filter(|entry| is_for_models(entry));
     let of = |setting| all().filter(move |entry| entry.setting() == setting);
     of(Setting::Order).for_each(|entry| text += &item(entry.name, entry.description));
     text += FOREVER;
@@ -150,10 +150,15 @@ fn limits(entry: &Entry) -> String {
     text
 }
 
+/// Whether a strategy explores models, under sequential consistency or weak memory.
+fn is_for_models(entry: &Entry) -> bool {
+    entry.searches(Subject::Model) || entry.searches(Subject::WeakModel)
+}
+
 /// Every conflict of the table once, with the strategies that have it.
 fn conflicts() -> Vec<(Vec<String>, &'static Conflict)> {
     let mut found: Vec<(Vec<String>, &'static Conflict)> = Vec::new();
-    for entry in STRATEGIES.iter().filter(|entry| entry.searches(Subject::Model)) {
+    for entry in STRATEGIES.iter().filter(|entry| is_for_models(entry)) {
         // On the command line --depth is the parameter of the order depth.
         let own = |conflict: &&Conflict| {
             entry.parameter == ParameterKind::Steps && conflict.with == [Setting::Depth]

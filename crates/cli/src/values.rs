@@ -11,25 +11,31 @@ use preempt_system::MemoryModel;
 
 use crate::search::Pick;
 
-/// The strategies that an option chooses among. What the command line searches is sequentially
-/// consistent.
+/// The strategies that an option chooses among. A model may have weak memory; an executable is
+/// sequentially consistent.
 fn offered(setting: Setting, subject: Subject) -> impl Iterator<Item = &'static Entry> {
-    let all = STRATEGIES.iter().filter(|entry| entry.memory_models.contains(&MemoryModel::Sc));
-    all.filter(move |entry| entry.setting() == setting && entry.searches(subject))
+    let all = STRATEGIES.iter().filter(move |entry| match subject {
+        Subject::Model | Subject::WeakModel => true,
+        Subject::Program => {
+            entry.memory_models.contains(&MemoryModel::Sc) && entry.searches(subject)
+        }
+    });
+    all.filter(move |entry| entry.setting() == setting)
 }
 
 /// The values of `--order` or `--reduce`. Those for research are accepted, and described in a
 /// section of their own.
 pub fn strategies(setting: Setting, subject: Subject) -> impl TypedValueParser<Value = Pick> {
     let auto = match (setting, subject) {
-        (Setting::Order, Subject::Model) => {
-            Some("icb to bound 2, then bfs; with --reduce the order that fits (default)")
-        }
+        (Setting::Order, Subject::Model | Subject::WeakModel) => Some(
+            "icb to bound 2, then bfs; icb under weak memory; with --reduce the order that fits \
+             (default)",
+        ),
         (Setting::Order, Subject::Program) => Some(
             "icb to bound 2, and further while that is cheap; with --reduce the order that fits \
              (default)",
         ),
-        (_, Subject::Model) => {
+        (_, Subject::Model | Subject::WeakModel) => {
             Some("one that suits the model and loses nothing; the report names it")
         }
         (_, Subject::Program) => None,

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use preempt_system::{
-    Capacity, Failure, FailureKind, Finding, Model, Program, Restart, Schedule, Verdict,
+    Capacity, Failure, FailureKind, Finding, MemoryModel, Model, Program, Restart, Schedule,
+    Verdict,
 };
 
 use crate::codec::{Damaged, Reader, Writer, save_fields};
@@ -25,6 +26,7 @@ use crate::engine::model::ModelProgram;
 use crate::engine::observer::Observer;
 use crate::plan::coverage::{Limit, Omission};
 use crate::plan::property::Property;
+use crate::plan::strategies::Value;
 use crate::plan::strategy::ExecutionSearch;
 use crate::plan::{
     Order, Plan, Points, Reduction, Refusal, ResolvedPlan, Setting, StoreKind, Strategy, Term,
@@ -349,6 +351,18 @@ impl Search {
     /// Whether the search is sound for this model, or why not.
     pub fn suits(&self, model: &impl Model) -> Result<(), Refusal> {
         let entry = self.asked.entry();
+        let memory = model.memory_model();
+        if memory != self.plan.memory {
+            return Err(Refusal::OtherMemory { model: memory });
+        }
+        if memory == MemoryModel::Weak && self.plan.strategy.points() == Points::Sync {
+            return Err(Refusal::PointsUnderWeakMemory);
+        }
+        if entry.value == Value::Reduction(Reduction::Graphs)
+            && let Some(obstacle) = model.graph_obstacle()
+        {
+            return Err(Refusal::NoGraphs { obstacle: obstacle.to_string() });
+        }
         if model.has_invariants() {
             entry.check(Property::Invariant)?;
             if self.plan.strategy.points() == Points::Sync {

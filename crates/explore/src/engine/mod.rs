@@ -33,6 +33,7 @@ pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod tree;
 pub mod waits;
+mod weak_model;
 pub(crate) mod weights;
 pub(crate) mod workers;
 

@@ -1,13 +1,17 @@
 //! A model as a program that can be executed. It keeps the states of the execution, so going back
-//! is cheap.
+//! is cheap. If the model has weak memory, [`weak_model`](super::weak_model) keeps that too.
 
+use preempt_system::memory::GraphStep;
+use preempt_system::memory::explain::{self, MissedOrder, Unseen};
 use preempt_system::{
-    Access, Capacity, Choice, Describe, Explanation, Failure, FailureKind, Footprint, Footprints,
-    Location, LocationKind, Model, Narrate, Narration, NotStraight, Pending, Program, Restart,
-    Shape, Site, Status, Step, StepNarration, Stepper, System, ThreadId, Use, VariableValue, Waits,
+    Access, Capacity, Choice, Describe, Explanation, Failure, FailureKind, Fingerprint, Footprint,
+    Footprints, Location, LocationKind, MemoryModel, Model, Narrate, Narration, NotStraight,
+    Pending, Program, Restart, Shape, Site, Status, Step, StepNarration, Stepper, System, ThreadId,
+    Use, VariableValue, Waits,
 };
 use smallvec::smallvec;
 
+use super::weak_model::WeakModel;
 use crate::engine::waits;
 
 /// A model as a program.
@@ -39,6 +43,8 @@ pub struct ModelExecution<'m, M: Model + 'm> {
     failure: Option<Box<Failure>>,
     /// The states of the execution, one after the other.
     states: Vec<u64>,
+    /// The memory of the execution, if it is weak.
+    weak: Option<Box<WeakModel>>,
     /// Scratch memory for steps that are tried and discarded.
     scratch: Vec<u64>,
     /// If the last step was narrated and failed, the state with its effects up to the failure.
@@ -56,11 +62,26 @@ impl<'m, M: Model> ModelExecution<'m, M> {
             _ => None,
         };
         let scratch = vec![0; shape.words];
-        Ok(ModelExecution { model, stepper, shape, failure, states, scratch, at_failure: None })
+        let is_weak = model.memory_model() == MemoryModel::Weak;
+        let weak = is_weak.then(|| Box::new(WeakModel::new()));
+        let at_failure = None;
+        Ok(ModelExecution { model, stepper, shape, failure, states, weak, scratch, at_failure })
     }
 
     fn state(&self) -> &[u64] {
         &self.states[self.states.len() - self.shape.words..]
+    }
+
+    /// Takes a step under weak memory, in the state that starts at `next`.
+    fn step_weak(&mut self, next: usize, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
+        let weak = self.weak.as_mut().expect("the caller has checked that memory is weak");
+        let on = (self.model, &mut self.stepper);
+        let (failure, race) = weak.step(on, &mut self.states[next..], choice, &mut self.scratch)?;
+        let Some(race) = race else { return Ok(failure) };
+        let (states, words) = (&self.states, self.shape.words);
+        let name = self.model.location_name(race.location);
+        let site = |at: usize, choice| self.model.site(&states[at * words..][..words], choice);
+        Ok(Some(weak.race_failure(&race, &name, site)))
     }
 }
 
@@ -74,13 +95,20 @@ impl<M: Model> System for ModelExecution<'_, M> {
 
     fn ask(&mut self, thread: ThreadId, pending: &mut Pending) -> Result<(), Capacity> {
         let start = self.states.len() - self.shape.words;
-        *pending = ask(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)?;
+        let (stepper, state) = (&mut self.stepper, &self.states[start..]);
+        *pending = match &mut self.weak {
+            None => ask(stepper, state, thread, &mut self.scratch)?,
+            Some(weak) => weak.ask(stepper, state, thread, &mut self.scratch)?,
+        };
         Ok(())
     }
 
     fn step(&mut self, choice: Choice) -> Result<Option<Box<Failure>>, Capacity> {
         let start = self.states.len() - self.shape.words;
         self.states.extend_from_within(start..);
+        if self.weak.is_some() {
+            return self.step_weak(start + self.shape.words, choice);
+        }
         match self.stepper.step(&mut self.states[start + self.shape.words..], choice) {
             Step::Moved { .. } => Ok(None),
             Step::Failed(failure) => Ok(Some(failure)),
@@ -94,11 +122,18 @@ impl<M: Model> System for ModelExecution<'_, M> {
     }
 
     fn has_failed(&self) -> bool {
-        self.stepper.has_failed(self.state())
+        self.stepper.has_failed(self.state()) || self.is_cut()
+    }
+
+    fn is_cut(&self) -> bool {
+        self.weak.as_ref().is_some_and(|weak| weak.is_cut())
     }
 
     fn rewind(&mut self, len: usize) {
         self.states.truncate((len + 1) * self.shape.words);
+        if let Some(weak) = &mut self.weak {
+            weak.rewind(len);
+        }
     }
 
     fn invariant(&mut self) -> Result<(), Box<Failure>> {
@@ -107,11 +142,27 @@ impl<M: Model> System for ModelExecution<'_, M> {
     }
 
     fn words(&self) -> Option<&[u64]> {
-        Some(self.state())
+        // Under weak memory a state does not determine what follows.
+        self.weak.is_none().then(|| self.state())
+    }
+
+    fn name(&self) -> Option<Fingerprint> {
+        self.weak.as_ref().map(|weak| weak.name())
+    }
+
+    fn affects_all(&self) -> bool {
+        self.weak.is_some()
+    }
+
+    fn graph_step(&mut self, thread: ThreadId) -> Result<GraphStep, Capacity> {
+        let start = self.states.len() - self.shape.words;
+        let weak = self.weak.as_mut().expect("only weak memory has execution graphs");
+        weak.graph_step(&mut self.stepper, &self.states[start..], thread, &mut self.scratch)
     }
 
     fn returns_to(&self, len: usize) -> bool {
-        self.states[len * self.shape.words..][..self.shape.words] == *self.state()
+        self.weak.is_none()
+            && self.states[len * self.shape.words..][..self.shape.words] == *self.state()
     }
 
     fn is_round(&mut self, len: usize, mut steps: impl ExactSizeIterator<Item = Choice>) -> bool {
@@ -235,6 +286,32 @@ impl<'m, M: Model<Stepper<'m>: Describe>> ModelExecution<'m, M> {
     }
 }
 
+impl<'m, M: Model<Stepper<'m>: Describe>> ModelExecution<'m, M> {
+    /// Which newer store the step `at` does not see, if it is stale: the description of the access
+    /// without that, and with it.
+    fn unseen(&mut self, at: usize, before: &[u64]) -> Option<(String, String)> {
+        let stale = self.weak.as_ref()?.stale_step(at)?;
+        let mut state = before.to_vec();
+        let mut show = |value: i64| {
+            self.stepper.set_atomic(&mut state, stale.location, value);
+            self.stepper.value(&state, stale.location).unwrap_or_default()
+        };
+        let (name, value) = show(stale.value);
+        let (_, newest) = show(stale.newest.value as i64);
+        let by = stale.newest.event.thread.map(|thread| self.stepper.thread_name(thread));
+        let name_of = |missed: MissedOrder| self.model.location_name(Location(missed.location));
+        let missed = stale.missed.map(|missed| (name_of(missed), missed));
+        let unseen = Unseen { by, value: newest, step: stale.newest.step, missed };
+        let rest = match stale.reads {
+            true => unseen.after_load(explain::lower_case_name),
+            false => unseen.after_store(),
+        };
+        let plain = format!("{name} = {value}");
+        let explained = format!("{plain}{rest}");
+        Some((plain, explained))
+    }
+}
+
 impl<'m, M: Model<Stepper<'m>: Describe>> Narrate for ModelExecution<'m, M> {
     fn thread_name(&self, thread: ThreadId) -> String {
         self.stepper.thread_name(thread)
@@ -246,8 +323,17 @@ impl<'m, M: Model<Stepper<'m>: Describe>> Narrate for ModelExecution<'m, M> {
 
     fn narrate(&mut self, choice: Choice) -> StepNarration {
         let end = self.states.len() - self.shape.words;
-        let before = self.states[end - self.shape.words..end].to_vec();
-        let narration = self.stepper.describe_step(&before, choice);
+        let mut before = self.states[end - self.shape.words..end].to_vec();
+        let at = end / self.shape.words - 1;
+        let choice = match &self.weak {
+            None => choice,
+            Some(weak) => weak.seen_by(&self.stepper, at, &mut before),
+        };
+        let mut narration = self.stepper.describe_step(&before, choice);
+        if let Some((plain, explained)) = self.unseen(at, &before) {
+            narration.effects.retain(|effect| *effect != plain);
+            narration.effects.push(explained);
+        }
         let mut footprint = Footprint::new();
         self.scratch.copy_from_slice(&before);
         self.stepper.step_with_footprint(&mut self.scratch, choice, &mut footprint);
@@ -256,11 +342,15 @@ impl<'m, M: Model<Stepper<'m>: Describe>> Narrate for ModelExecution<'m, M> {
         let step = self.stepper.step_with_effects(&mut self.scratch, choice);
         self.at_failure = matches!(step, Step::Failed(_)).then(|| self.scratch.clone());
         let label = narration.source.clone();
-        StepNarration { label, narration, uses, ..StepNarration::default() }
+        let read_from = self.weak.as_ref().and_then(|weak| weak.read_from(at));
+        StepNarration { label, narration, uses, read_from, ..StepNarration::default() }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {
         let state = self.shown();
+        // An alternative of weak memory is not one of the model.
+        let alternative = if self.weak.is_some() { 0 } else { choice.alternative };
+        let choice = Choice { alternative, ..choice };
         let waits = self.stepper.describe_wait(&state, choice.thread);
         waits.unwrap_or_else(|| self.stepper.describe_step(&state, choice))
     }

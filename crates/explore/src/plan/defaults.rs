@@ -1,5 +1,7 @@
 //! The order and the reduction of a plan that names none or one of them.
 
+use preempt_system::{MemoryModel, Model};
+
 use super::strategies;
 use super::{Cache, Order, Plan, Points, Reduction};
 
@@ -8,11 +10,23 @@ use super::{Cache, Order, Plan, Points, Reduction};
 pub enum Subject {
     /// A [`Model`](preempt_system::Model), whose states can be copied and compared.
     Model,
+    /// A [`Model`](preempt_system::Model) with weak memory, whose states do not determine what
+    /// follows.
+    WeakModel,
     /// Another [`Program`](preempt_system::Program), such as a closure.
     Program,
 }
 
 impl Plan {
+    /// The usual plan for a model: it explores the model's memory.
+    pub fn for_model(model: &impl Model) -> Plan {
+        let plan = Plan { memory: model.memory_model(), ..Plan::new() };
+        match plan.memory {
+            MemoryModel::Weak => plan.choose(None, None, Subject::WeakModel),
+            _ => plan,
+        }
+    }
+
     /// Sets the order and the reduction. Those that are not given follow from each other, and from
     /// the bound and the points of the plan, which have to be set before.
     pub fn choose(
@@ -33,6 +47,7 @@ impl Plan {
                 (Order::Icb { cache: Cache::State }, Reduction::None)
             }
             (None, None, Subject::Model) => (Order::BreadthFirst, Reduction::None),
+            (None, None, Subject::WeakModel) => (Order::Icb { cache: Cache::Hb }, Reduction::None),
             (None, None, Subject::Program) if self.bound.is_some() => {
                 (Order::Icb { cache: Cache::Hb }, Reduction::None)
             }

@@ -81,6 +81,20 @@ pub enum Refusal {
         /// The memory model.
         memory: MemoryModel,
     },
+    /// A cache of states under weak memory.
+    CacheUnderWeakMemory,
+    /// The model names another memory model than the search.
+    OtherMemory {
+        /// The memory model of the model.
+        model: MemoryModel,
+    },
+    /// Switches at synchronisation only, under weak memory.
+    PointsUnderWeakMemory,
+    /// The model contains something that a search over execution graphs does not handle.
+    NoGraphs {
+        /// The obstacle and its place.
+        obstacle: String,
+    },
     /// The model has invariants, and states between synchronisation points are not visited.
     InvariantsBetweenPoints,
     /// The strategy cannot search real code: closures, executables.
@@ -372,6 +386,42 @@ impl fmt::Display for InTerms<'_> {
                  sequential consistency. Use {}, or weak memory",
                 self.strategy(strategy),
                 self.any_of(["dpor-optimal", "icb"].map(Term::Strategy).into_iter())
+            ),
+            Refusal::Memory { strategy, memory }
+                if named(strategy).is_some_and(|entry| entry.class == Class::States) =>
+            {
+                write!(
+                    f,
+                    "{} cannot be combined with {memory} memory: it searches states, and two \
+                     threads may read different values of one variable in the same state. Use {}",
+                    self.strategy(strategy),
+                    self.any_of(["icb", "graphs", "executions"].map(Term::Strategy).into_iter())
+                )
+            }
+            Refusal::CacheUnderWeakMemory => write!(
+                f,
+                "{} cannot be combined with weak memory: two threads may read different values of \
+                 one variable in the same state; use {} or {}",
+                self.term(Term::Cache(super::Cache::State)),
+                self.term(Term::Cache(super::Cache::Hb)),
+                self.term(Term::Cache(super::Cache::None))
+            ),
+            Refusal::OtherMemory { model } => write!(
+                f,
+                "the model has {model} memory, and this search explores another memory model"
+            ),
+            Refusal::PointsUnderWeakMemory => write!(
+                f,
+                "{} cannot be combined with weak memory, under which every data race is found \
+                 anyway; use {}",
+                self.term(Term::Points(Points::Sync)),
+                self.term(Term::Points(Points::All))
+            ),
+            Refusal::NoGraphs { obstacle } => write!(
+                f,
+                "{} does not handle {obstacle}; use {}",
+                self.strategy("graphs"),
+                self.any_of(["icb", "executions"].map(Term::Strategy).into_iter())
             ),
             Refusal::Memory { strategy, memory } => write!(
                 f,

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use preempt_system::memory::MemoryModel;
+
 use super::growth::Sampling;
 use super::property::{Property, Soundness};
 use super::strategies::{self, Conflict, Entry};
@@ -135,6 +137,9 @@ impl Plan {
         let strategy = entry.name;
         if !entry.memory_models.contains(&self.memory) {
             return Err(Refusal::Memory { strategy, memory: self.memory });
+        }
+        if self.memory == MemoryModel::Weak && self.order == (Order::Icb { cache: Cache::State }) {
+            return Err(Refusal::CacheUnderWeakMemory);
         }
         if self.deadlock {
             entry.check(Property::Deadlock)?;

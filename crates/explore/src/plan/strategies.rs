@@ -75,16 +75,17 @@ impl Entry {
     pub fn searches(&self, subject: Subject) -> bool {
         match subject {
             Subject::Model => self.memory_models.contains(&MemoryModel::Sc),
+            Subject::WeakModel => self.memory_models.contains(&MemoryModel::Weak),
             Subject::Program => self.not_for_programs.is_none(),
         }
     }
 
     /// How a plan for `subject` asks for it without a parameter. Iterative context bounding avoids
-    /// repeated states in a model, and repeated happens-before graphs in a program, whose states
-    /// cannot be compared.
+    /// repeated states in a model, and repeated happens-before graphs in a program and under weak
+    /// memory, whose states cannot be compared.
     pub fn value_for(&self, subject: Subject) -> Value {
         match (self.value, subject) {
-            (Value::Order(Order::Icb { .. }), Subject::Program) => {
+            (Value::Order(Order::Icb { .. }), Subject::Program | Subject::WeakModel) => {
                 Value::Order(Order::Icb { cache: Cache::Hb })
             }
             (value, _) => value,

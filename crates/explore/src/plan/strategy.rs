@@ -310,6 +310,7 @@ impl ResolvedPlan {
             || strategy.is_reduced()
             || matches!(strategy, Strategy::Cartesian { .. })
             || strategy.points() == Points::Sync
+            || self.memory == MemoryModel::Weak
             // The search for simpler schedules compares graphs then.
             || (self.shrink.is_some() && strategy.is_fair())
     }
