@@ -17,6 +17,7 @@ pub mod exec;
 pub mod executions;
 pub mod generate;
 pub mod graph;
+pub mod litmus_models;
 pub mod model;
 pub mod objects;
 pub mod operands;

@@ -8,3 +8,4 @@ mod examples;
 mod found;
 mod kinds;
 mod random;
+mod weak_models;

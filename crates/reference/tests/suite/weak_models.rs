@@ -1,0 +1,256 @@
+//! Models with weak memory: the litmus tests of the corpus with their exact numbers, and random
+//! programs against the axioms of the memory model.
+
+use std::collections::BTreeSet;
+
+use preempt_explore::{Cache, Order, Outcome, Plan, Reduction, Silent, Subject};
+use preempt_lang::source::Source;
+use preempt_litmus::random::{self, Random, Shape};
+use preempt_litmus::{Expected, Order as LitmusOrder, axioms, expected};
+use preempt_machine::Machine;
+use preempt_reference::litmus_models::{model, model_of_outcomes};
+use preempt_system::{FailureKind, MemoryModel};
+
+fn machine(text: &str) -> Machine {
+    preempt_lang::load(&Source::new("litmus.pre", text), &[])
+        .unwrap_or_else(|errors| panic!("{text}\n{errors:?}"))
+}
+
+fn weak() -> Plan {
+    let plan = Plan { memory: MemoryModel::Weak, shrink: None, ..Plan::new() };
+    plan.choose(None, None, Subject::WeakModel)
+}
+
+fn graphs() -> Plan {
+    weak().choose(None, Some(Reduction::Graphs), Subject::WeakModel)
+}
+
+fn search(plan: Plan, text: &str) -> Outcome {
+    let search = plan.build().expect("the plan is possible");
+    let machine = machine(text);
+    search.suits(&machine).expect("the search suits the model");
+    search.run(machine, &Silent).0
+}
+
+/// The outcomes of all executions within the plan.
+fn outcomes(plan: Plan, test: &Expected) -> BTreeSet<String> {
+    let texts = test.outcomes.iter().map(|outcome| &*outcome.text);
+    let text = model_of_outcomes(&test.program, texts.filter(|text| !text.contains("waits")));
+    asserted(plan, &text)
+}
+
+/// The messages of failed assertions, as outcomes.
+fn asserted(plan: Plan, text: &str) -> BTreeSet<String> {
+    let findings = search(plan.keep_going(), text).findings.into_iter();
+    let asserted = findings.filter(|finding| finding.failure.kind == FailureKind::Assertion);
+    let outcomes = asserted.map(|finding| {
+        let message = finding.failure.message;
+        let outcome = message.strip_prefix("assertion failed: ").expect("it has this prefix");
+        if outcome == "no registers" { String::new() } else { outcome.to_owned() }
+    });
+    outcomes.collect()
+}
+
+/// The expected outcomes whose cheapest execution costs at most this, in which all threads end.
+fn within(test: &Expected, cost: u32) -> BTreeSet<String> {
+    let all = test.outcomes.iter().filter(|outcome| outcome.cost.0 + outcome.cost.1 <= cost);
+    all.map(|outcome| outcome.text.clone()).filter(|text| !text.contains("waits")).collect()
+}
+
+/// The number of executions and of graphs.
+fn numbers(outcome: &Outcome) -> (u64, u64) {
+    let executions = outcome.tally.map(|tally| tally.executions);
+    (executions.expect("executions are counted"), outcome.traces().expect("graphs are counted"))
+}
+
+fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
+    let kinds = outcome.findings.iter().map(|finding| finding.failure.kind);
+    let mut kinds: Vec<FailureKind> = kinds.collect();
+    kinds.dedup();
+    kinds
+}
+
+fn expected_kinds(test: &Expected) -> Vec<FailureKind> {
+    match (test.racy, test.stuck) {
+        (0, 0) => vec![],
+        (0, _) => vec![FailureKind::Deadlock],
+        _ => vec![FailureKind::Race],
+    }
+}
+
+#[test]
+fn litmus_tests_have_their_graphs_each_once_as_models() {
+    let mut wrong = Vec::new();
+    for test in expected::all() {
+        let outcome = search(graphs().keep_going(), &model(&test.program));
+        assert_eq!(kinds(&outcome), expected_kinds(&test), "{}", test.name);
+        // Nothing is said about what follows a data race.
+        if test.racy > 0 {
+            continue;
+        }
+        let count = test.graphs as u64;
+        if numbers(&outcome) != (count, count) || !outcome.complete {
+            wrong.push(format!("{}: {:?} instead of {count}", test.name, numbers(&outcome)));
+        }
+        let found = outcomes(graphs(), &test);
+        if found != within(&test, u32::MAX) {
+            wrong.push(format!("{}: {found:?}", test.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn icb_finds_the_same_graphs_and_outcomes_of_models() {
+    for test in expected::all() {
+        let outcome = search(weak().keep_going(), &model(&test.program));
+        assert_eq!(kinds(&outcome), expected_kinds(&test), "{}", test.name);
+        if test.racy == 0 {
+            assert_eq!(outcome.traces(), Some(test.graphs as u64), "{}", test.name);
+            assert!(outcome.complete, "{}", test.name);
+        }
+    }
+}
+
+#[test]
+fn outcomes_of_models_need_their_preemptions_and_stale_accesses() {
+    for test in expected::all().into_iter().filter(|test| test.racy == 0) {
+        for bound in 0..=2 {
+            let found = outcomes(Plan { bound: Some(bound), ..weak() }, &test);
+            assert_eq!(found, within(&test, bound), "{} with bound {bound}", test.name);
+        }
+    }
+}
+
+#[test]
+fn other_orders_find_the_same_outcomes_of_models() {
+    let names = ["SB+rlx+rlx", "MP+rel+acq", "2+2W+rlx", "cas2", "RS+rmw", "dekker+scf"];
+    for test in expected::all().into_iter().filter(|test| names.contains(&&test.name[..])) {
+        let all = within(&test, u32::MAX);
+        for order in [Order::Executions, Order::Icb { cache: Cache::None }] {
+            assert_eq!(outcomes(weak().order(order), &test), all, "{} in {order:?}", test.name);
+        }
+        for order in [Order::Random, Order::Pct { depth: 3 }, Order::Urw] {
+            let found = outcomes(Plan { runs: 400, ..weak().order(order) }, &test);
+            assert!(found.is_subset(&all), "{} in {order:?}: {found:?}", test.name);
+            assert!(found.len() > 1, "{} in {order:?}: {found:?}", test.name);
+        }
+        let several = outcomes(Plan { jobs: 2, ..weak() }, &test);
+        assert_eq!(several, all, "{} with two workers", test.name);
+    }
+}
+
+#[test]
+fn with_sequentially_consistent_orderings_the_graphs_of_models_are_traces() {
+    for test in expected::all().into_iter().filter(|test| test.racy == 0) {
+        let program = test.program.with_order(LitmusOrder::SeqCst);
+        let text = model(&program);
+        let count = test.graphs_all_sc as u64;
+        let outcome = search(graphs().keep_going(), &text);
+        assert_eq!(numbers(&outcome), (count, count), "{}", test.name);
+        // A partial-order reduction takes every exchange for a write.
+        if !program.show().contains(".cas(") {
+            let sc = Plan { shrink: None, ..Plan::new() }.keep_going();
+            let sc = sc.choose(None, Some(Reduction::Optimal), Subject::Model);
+            let optimal = search(sc, &text.replace("memory weak;", "memory sc;"));
+            assert_eq!(numbers(&optimal).0, count, "{}", test.name);
+        }
+    }
+}
+
+#[test]
+fn random_models_have_the_graphs_that_the_axioms_allow() {
+    let mut random = Random(25);
+    let (mut compared, mut all) = (0, 0);
+    while compared < 150 {
+        let shape = Shape { threads: 3, length: 4, mutexes: false };
+        let program = random::program(&mut random, shape);
+        let Some(expected) = axioms::consistent(&program, 10_000) else { continue };
+        let count = expected.len() as u64;
+        let allowed: BTreeSet<String> = expected.into_values().collect();
+        let outcome = search(graphs(), &model(&program));
+        assert_eq!(numbers(&outcome), (count, count), "{}", program.show());
+        let text = model_of_outcomes(&program, allowed.iter().map(|text| &**text));
+        assert_eq!(asserted(graphs(), &text), allowed, "{}", program.show());
+        (compared, all) = (compared + 1, all + count);
+    }
+    assert!(all > 1_500, "the programs have few graphs: {all}");
+}
+
+#[test]
+fn random_models_with_mutexes_have_the_graphs_of_all_executions() {
+    let mut random = Random(26);
+    let (mut compared, mut all) = (0, 0);
+    while compared < 60 {
+        let shape = Shape { threads: 3, length: 3, mutexes: true };
+        let text = model(&random::program(&mut random, shape));
+        let mut brute = weak().order(Order::Executions).keep_going();
+        brute.limits.executions = Some(3_000);
+        let brute = search(brute, &text);
+        if numbers(&brute).0 >= 3_000 {
+            continue;
+        }
+        let count = numbers(&brute).1;
+        assert_eq!(numbers(&search(graphs().keep_going(), &text)), (count, count), "{text}");
+        (compared, all) = (compared + 1, all + count);
+    }
+    assert!(all > 120, "the programs have few graphs: {all}");
+}
+
+#[test]
+fn loops_end_and_wait_for_the_newest_stores() {
+    let spin = |order| {
+        let text = format!(
+            "memory weak; var data = 0; atomic var flag = 0;
+             thread writer {{ data = 42; store(flag, 1, {order}); }}
+             thread reader {{ while load(flag, acquire) == 0 {{ }} assert data == 42; }}"
+        );
+        search(weak(), &text)
+    };
+    let right = spin("release");
+    assert!(right.complete && right.findings.is_empty());
+    assert_eq!(kinds(&spin("relaxed")), [FailureKind::Race]);
+    let locked = "memory weak; atomic var locked = false; var x = 0;
+        thread t(i in 0..2) {
+            while swap(locked, true, acquire) { skip; }
+            x += 1;
+            store(locked, false, release);
+        }";
+    let right = search(weak(), locked);
+    assert!(right.complete && right.findings.is_empty());
+    let wrong = search(weak(), &locked.replace("release", "relaxed"));
+    assert_eq!(kinds(&wrong), [FailureKind::Race]);
+    let never = "memory weak; atomic var x = 0; thread t { while load(x, relaxed) == 0 { } }";
+    assert_eq!(kinds(&search(weak(), never)), [FailureKind::Livelock]);
+    // Two rounds with an old value, and then the newest one: no livelock.
+    let both = "memory weak; atomic var x = 0; atomic var y = 0;
+        thread a { store(x, 1, relaxed); store(y, 1, relaxed); }
+        thread b { while load(y, relaxed) == 0 || load(x, relaxed) == 0 { } }";
+    let right = search(weak(), both);
+    assert!(right.complete && right.findings.is_empty());
+}
+
+#[test]
+fn what_weak_memory_does_not_admit_is_refused() {
+    let text = "memory weak; atomic var x = 0; thread t { while x == 1 { } x = 1; }";
+    let refusal = |plan: Plan| match plan.build() {
+        Err(refusal) => refusal.to_string(),
+        Ok(search) => search.suits(&machine(text)).expect_err("it is refused").to_string(),
+    };
+    let orders = [Order::BreadthFirst, Order::DepthFirst, Order::Icb { cache: Cache::State }];
+    for order in orders {
+        let refused = refusal(weak().order(order));
+        assert!(refused.contains("weak memory"), "{order:?}: {refused}");
+    }
+    for reduction in [Reduction::Sleep, Reduction::Source, Reduction::Optimal] {
+        let refused = refusal(weak().choose(None, Some(reduction), Subject::WeakModel));
+        assert!(refused.contains("weak memory"), "{reduction:?}: {refused}");
+    }
+    assert!(refusal(Plan::new()).contains("another memory model"));
+    assert!(refusal(graphs()).contains("a loop that may repeat forever (litmus.pre:1)"));
+    for object in ["semaphore(1) o; thread u { o.release(); }", "event o; thread u { o.set(); }"] {
+        let search = graphs().build().expect("the plan is possible");
+        let machine = machine(&format!("memory weak; {object}"));
+        assert!(search.suits(&machine).is_err(), "{object}");
+    }
+}
