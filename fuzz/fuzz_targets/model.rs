@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use preempt_explore::{Limits, Plan, Silent};
+use preempt_explore::{Limits, Order, Plan, Silent};
 use preempt_lang::diagnostic::{Style, render};
 use preempt_lang::source::Source;
 
@@ -21,7 +21,12 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         }
     };
-    let limits = Limits { states: Some(STATES), ..Limits::default() };
-    let search = Plan::new().limits(limits).keep_going().build().expect("a full search is always possible");
+    let plan = Plan::for_model(&machine).keep_going();
+    let limits = match plan.order {
+        Order::BreadthFirst => Limits { states: Some(STATES), ..Limits::default() },
+        // Weak memory.
+        _ => Limits { executions: Some(STATES), depth: Some(100), ..Limits::default() },
+    };
+    let search = plan.limits(limits).build().expect("a full search is always possible");
     search.run(machine, &Silent);
 });

@@ -1,6 +1,6 @@
 //! Every example of the language reference is run: a code block marked `pre` is a model, and the
-//! words after the mark say how it ends: `ok`, `violation`, `deadlock`, or `error` for a model that
-//! is refused.
+//! words after the mark say how it ends: `ok`, `violation`, `deadlock`, `race`, or `error` for a model
+//! that is refused.
 
 use libtest_mimic::Trial;
 use preempt_explore::{Plan, Silent};
@@ -36,7 +36,7 @@ fn check(model: &str, expected: &str) -> Result<(), String> {
             return Err(diagnostics.iter().map(|d| format!("{}\n", d.message)).collect());
         }
     };
-    let search = Plan::new().build().map_err(|refusal| refusal.to_string())?;
+    let search = Plan::for_model(&machine).build().map_err(|refusal| refusal.to_string())?;
     let (outcome, _) = search.run(machine, &Silent);
     let found = outcome.verdict.word();
     if found == expected {

@@ -14,10 +14,15 @@ use std::path::{Path, PathBuf};
 use preempt_explore::{Limits, Plan, Silent};
 use preempt_lang::diagnostic::{Style, render};
 use preempt_lang::source::Source;
+use preempt_system::MemoryModel;
 use texts::Random;
 
 /// The maximal number of states that are visited.
 const STATES: u64 = 2_000;
+
+/// The maximal number and length of the executions that are taken under weak memory.
+const EXECUTIONS: u64 = 200;
+const DEPTH: u32 = 100;
 
 /// How far a text was processed.
 #[derive(PartialEq)]
@@ -37,9 +42,14 @@ fn run(text: &str) -> End {
             return End::Refused;
         }
     };
-    let limits = Limits { states: Some(STATES), ..Limits::default() };
-    let search =
-        Plan::new().limits(limits).keep_going().build().expect("a full search is always possible");
+    let plan = Plan::for_model(&machine).keep_going();
+    let limits = match plan.memory {
+        MemoryModel::Weak => {
+            Limits { executions: Some(EXECUTIONS), depth: Some(DEPTH), ..Limits::default() }
+        }
+        _ => Limits { states: Some(STATES), ..Limits::default() },
+    };
+    let search = plan.limits(limits).build().expect("a full search is always possible");
     search.run(machine, &Silent);
     End::Searched
 }
