@@ -30,16 +30,26 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         let machine = input::load_within(&args.model.file, &args.model.settings, most)?;
         Ok((machine, started.elapsed()))
     };
-    // Refusals that depend on the options alone come before the model is read, with the memory
-    // model that most models have.
-    let is_for_weak_memory = args.search.reduce.is("graphs");
-    if args.search.reduce != Pick::Auto && !is_for_weak_memory {
-        let plan = args.plan(MemoryModel::Sc, None)?;
-        Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
-    }
-    let (machine, loading) = load()?;
+    let build = |memory, reduction| {
+        let plan = args.plan(memory, reduction)?;
+        let portfolio = Portfolio::new(args.scout(&plan), plan).map_err(refuse)?;
+        Ok::<_, Refused>((plan, portfolio))
+    };
+    // Refusals that depend on the options alone come before the errors of the model, unless the
+    // options are for weak memory and the model has it.
+    let (machine, loading) = match args.search.reduce {
+        Pick::Auto => load()?,
+        _ => match (build(MemoryModel::Sc, None), load()) {
+            (Err(refused), Ok((machine, _))) if machine.memory_model() == MemoryModel::Sc => {
+                return Err(refused);
+            }
+            (Err(refused), Err(_)) => return Err(refused),
+            (_, loaded) => loaded?,
+        },
+    };
     let chosen = (args.search.reduce == Pick::Auto).then(|| choose(args, &machine));
-    let plan = args.plan(machine.memory_model(), chosen.map(|choice| choice.reduction))?;
+    let reduction = chosen.map(|choice| choice.reduction);
+    let (plan, _) = build(machine.memory_model(), reduction)?;
     let chosen = chosen.map(|choice| choice.because);
     #[cfg(feature = "cluster")]
     let plan = args.cluster.shared(plan, args);

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use preempt_explore::Points;
 use preempt_lang::source::Source;
 use preempt_reference::compare::plans::strategy;
+use preempt_reference::compare::weak::{WeakVerdict, compare_weak};
 use preempt_reference::compare::{
     Compared, Disagreement, MOST_EXECUTIONS, MOST_STATES, Selection, Verdict, compare,
 };
@@ -22,10 +23,12 @@ const USAGE: &str = "\
 Compares the searches with an independent semantics of models.
 
 Usage: preempt-reference --programs N [--from SEED] [--all]
+       preempt-reference --weak N [--from SEED]
        preempt-reference --show [--from SEED]
        preempt-reference FILE...
 
   --programs N   Compare N random programs, one for each seed
+  --weak N       Compare N random models with weak memory with the axioms of the memory model
   --from SEED    The first seed [default: 0]
   --all          Compare all plans on every program, not a selection
   --show         Print the program of the first seed
@@ -38,6 +41,7 @@ enum Task {
     Help,
     Show { seed: u64 },
     Random { from: u64, programs: u64, all: bool },
+    Weak { from: u64, programs: u64 },
     Files(Vec<String>),
 }
 
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
             true
         }
         Task::Random { from, programs, all } => random(from, programs, all),
+        Task::Weak { from, programs } => random_weak(from, programs),
         // `filter` instead of `all`: a disagreement on one file must not hide others.
         Task::Files(files) => files.iter().filter(|file| !on_file(file)).count() == 0,
     };
@@ -68,8 +73,8 @@ fn main() -> ExitCode {
 }
 
 fn task(mut arguments: impl Iterator<Item = String>) -> Result<Task, String> {
-    let (mut programs, mut from, mut all, mut show, mut files) =
-        (None, 0, false, false, Vec::new());
+    let (mut programs, mut weak, mut from, mut all, mut show, mut files) =
+        (None, None, 0, false, false, Vec::new());
     while let Some(argument) = arguments.next() {
         let mut number = || {
             let value = arguments.next().ok_or_else(|| format!("{argument} needs a number"))?;
@@ -78,6 +83,7 @@ fn task(mut arguments: impl Iterator<Item = String>) -> Result<Task, String> {
         match argument.as_str() {
             "--help" | "-h" => return Ok(Task::Help),
             "--programs" => programs = Some(number()?),
+            "--weak" => weak = Some(number()?),
             "--from" => from = number()?,
             "--all" => all = true,
             "--show" => show = true,
@@ -85,12 +91,13 @@ fn task(mut arguments: impl Iterator<Item = String>) -> Result<Task, String> {
             _ => files.push(argument),
         }
     }
-    match (programs, show, files.is_empty()) {
-        (Some(programs), false, true) => Ok(Task::Random { from, programs, all }),
-        (None, true, true) => Ok(Task::Show { seed: from }),
-        (None, false, false) => Ok(Task::Files(files)),
-        (None, false, true) => Err("nothing to compare".to_owned()),
-        _ => Err("--programs, --show and files exclude each other".to_owned()),
+    match (programs, weak, show, files.is_empty()) {
+        (Some(programs), None, false, true) => Ok(Task::Random { from, programs, all }),
+        (None, Some(programs), false, true) => Ok(Task::Weak { from, programs }),
+        (None, None, true, true) => Ok(Task::Show { seed: from }),
+        (None, None, false, false) => Ok(Task::Files(files)),
+        (None, None, false, true) => Err("nothing to compare".to_owned()),
+        _ => Err("--programs, --weak, --show and files exclude each other".to_owned()),
     }
 }
 
@@ -129,6 +136,29 @@ fn reason(unknown: Unknown) -> String {
         Unknown::TooMany => format!("more than {} executions", MOST_EXECUTIONS.executions),
         Unknown::TooLong => format!("more than {} steps in all", MOST_EXECUTIONS.steps),
     }
+}
+
+fn random_weak(from: u64, programs: u64) -> bool {
+    let (mut agree, mut large, mut graphs) = (0, 0, 0);
+    let mut disagree = 0;
+    for (done, seed) in (from..from + programs).enumerate() {
+        if done > 0 && done % 1_000 == 0 {
+            eprintln!("{done} of {programs} programs");
+        }
+        match compare_weak(seed) {
+            WeakVerdict::Agree(count) => (agree, graphs) = (agree + 1, graphs + count),
+            WeakVerdict::TooLarge => large += 1,
+            WeakVerdict::Disagree(what) => {
+                disagree += 1;
+                println!("seed {seed}: {what}");
+            }
+        }
+    }
+    println!(
+        "{programs} models with weak memory from seed {from}: {agree} agree, {disagree} disagree, \
+         {large} too large; {graphs} graphs"
+    );
+    disagree == 0
 }
 
 fn random(from: u64, programs: u64, all: bool) -> bool {

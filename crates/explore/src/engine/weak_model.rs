@@ -20,7 +20,8 @@
 //!
 //! A thread spins if it can take its last steps once more, reading the same stores, and be where it
 //! is now, and no step of another thread since then depends on them. Steps that are repeated in
-//! this way change nothing that the thread could notice: it has already acquired what it reads. So
+//! this way change nothing that the thread could notice: it has already acquired what it reads, and
+//! what it writes is the value that it has written before, next to it in modification order. So
 //! what follows a repeated round also follows the round before. If the round reads the newest
 //! stores, the thread is held back until another thread does something that depends on the round,
 //! as under sequential consistency. If it reads an older one, it is not waiting: stores become
@@ -420,10 +421,6 @@ impl WeakModel {
             return false;
         }
         let alternative = match step.event {
-            // What it writes comes last, so it must have come last before.
-            Some(MemoryEvent::Access { written: Some(_), .. }) if step.unseen.is_some() => {
-                return false;
-            }
             Some(MemoryEvent::Access { location, written: None, .. }) => {
                 let memory = &self.point().memory;
                 let is_source = |&&(nth, _): &&(u32, Footprint)| {
@@ -434,8 +431,9 @@ impl WeakModel {
                     None => return false,
                 }
             }
-            Some(_) => 0,
-            None => step.choice.alternative,
+            // It writes at the same distance from the last store, right behind what it has written
+            // there before; a read-modify-write reads that.
+            _ => step.choice.alternative,
         };
         if !pending.footprints.iter().any(|&(nth, _)| nth == alternative) {
             return false;

@@ -3,6 +3,7 @@
 //! This is the only module of the crate that uses the product's machine and searches.
 
 pub mod plans;
+pub mod weak;
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -8,28 +8,15 @@ use preempt_lang::source::Source;
 use preempt_litmus::random::{self, Random, Shape};
 use preempt_litmus::{Expected, Order as LitmusOrder, axioms, expected};
 use preempt_machine::Machine;
+use preempt_reference::compare::weak::{
+    WeakVerdict, asserted, compare_weak, graphs, numbers, search, weak,
+};
 use preempt_reference::litmus_models::{model, model_of_outcomes};
 use preempt_system::{FailureKind, MemoryModel};
 
 fn machine(text: &str) -> Machine {
     preempt_lang::load(&Source::new("litmus.pre", text), &[])
         .unwrap_or_else(|errors| panic!("{text}\n{errors:?}"))
-}
-
-fn weak() -> Plan {
-    let plan = Plan { memory: MemoryModel::Weak, shrink: None, ..Plan::new() };
-    plan.choose(None, None, Subject::WeakModel)
-}
-
-fn graphs() -> Plan {
-    weak().choose(None, Some(Reduction::Graphs), Subject::WeakModel)
-}
-
-fn search(plan: Plan, text: &str) -> Outcome {
-    let search = plan.build().expect("the plan is possible");
-    let machine = machine(text);
-    search.suits(&machine).expect("the search suits the model");
-    search.run(machine, &Silent).0
 }
 
 /// The outcomes of all executions within the plan.
@@ -39,28 +26,10 @@ fn outcomes(plan: Plan, test: &Expected) -> BTreeSet<String> {
     asserted(plan, &text)
 }
 
-/// The messages of failed assertions, as outcomes.
-fn asserted(plan: Plan, text: &str) -> BTreeSet<String> {
-    let findings = search(plan.keep_going(), text).findings.into_iter();
-    let asserted = findings.filter(|finding| finding.failure.kind == FailureKind::Assertion);
-    let outcomes = asserted.map(|finding| {
-        let message = finding.failure.message;
-        let outcome = message.strip_prefix("assertion failed: ").expect("it has this prefix");
-        if outcome == "no registers" { String::new() } else { outcome.to_owned() }
-    });
-    outcomes.collect()
-}
-
 /// The expected outcomes whose cheapest execution costs at most this, in which all threads end.
 fn within(test: &Expected, cost: u32) -> BTreeSet<String> {
     let all = test.outcomes.iter().filter(|outcome| outcome.cost.0 + outcome.cost.1 <= cost);
     all.map(|outcome| outcome.text.clone()).filter(|text| !text.contains("waits")).collect()
-}
-
-/// The number of executions and of graphs.
-fn numbers(outcome: &Outcome) -> (u64, u64) {
-    let executions = outcome.tally.map(|tally| tally.executions);
-    (executions.expect("executions are counted"), outcome.traces().expect("graphs are counted"))
 }
 
 fn kinds(outcome: &Outcome) -> Vec<FailureKind> {
@@ -159,42 +128,16 @@ fn with_sequentially_consistent_orderings_the_graphs_of_models_are_traces() {
 }
 
 #[test]
-fn random_models_have_the_graphs_that_the_axioms_allow() {
-    let mut random = Random(25);
+fn random_models_have_the_graphs_of_brute_force() {
     let (mut compared, mut all) = (0, 0);
-    while compared < 150 {
-        let shape = Shape { threads: 3, length: 4, mutexes: false };
-        let program = random::program(&mut random, shape);
-        let Some(expected) = axioms::consistent(&program, 10_000) else { continue };
-        let count = expected.len() as u64;
-        let allowed: BTreeSet<String> = expected.into_values().collect();
-        let outcome = search(graphs(), &model(&program));
-        assert_eq!(numbers(&outcome), (count, count), "{}", program.show());
-        let text = model_of_outcomes(&program, allowed.iter().map(|text| &**text));
-        assert_eq!(asserted(graphs(), &text), allowed, "{}", program.show());
-        (compared, all) = (compared + 1, all + count);
-    }
-    assert!(all > 1_500, "the programs have few graphs: {all}");
-}
-
-#[test]
-fn random_models_with_mutexes_have_the_graphs_of_all_executions() {
-    let mut random = Random(26);
-    let (mut compared, mut all) = (0, 0);
-    while compared < 60 {
-        let shape = Shape { threads: 3, length: 3, mutexes: true };
-        let text = model(&random::program(&mut random, shape));
-        let mut brute = weak().order(Order::Executions).keep_going();
-        brute.limits.executions = Some(3_000);
-        let brute = search(brute, &text);
-        if numbers(&brute).0 >= 3_000 {
-            continue;
+    for seed in 0..300 {
+        match compare_weak(seed) {
+            WeakVerdict::Agree(graphs) => (compared, all) = (compared + 1, all + graphs),
+            WeakVerdict::TooLarge => {}
+            WeakVerdict::Disagree(what) => panic!("seed {seed}: {what}"),
         }
-        let count = numbers(&brute).1;
-        assert_eq!(numbers(&search(graphs().keep_going(), &text)), (count, count), "{text}");
-        (compared, all) = (compared + 1, all + count);
     }
-    assert!(all > 120, "the programs have few graphs: {all}");
+    assert!(compared > 200 && all > 1_500, "{compared} programs with {all} graphs");
 }
 
 #[test]
