@@ -37,7 +37,8 @@ const EXECUTABLES: &str = "Executables (preempt run) have no states that can be 
 
 const FOREVER: &str = "
 Searches over executions may not end on programs that run forever, except depth,
-and icb and delay with --cache state. A reduction stops there, and is incomplete.
+and icb and delay with --cache state. A reduction stops there, and is
+incomplete.
 ";
 
 const OTHERS: &str = "

@@ -1,5 +1,6 @@
 //! The table of tests: what each one cost, what was covered, and the verdict.
 
+use preempt_explore::Cost;
 use preempt_report::Style;
 use preempt_report::json::Value;
 use preempt_report::number::{counted, grouped, time};
@@ -37,8 +38,8 @@ pub(super) enum Covered {
     NoThreads,
     /// All schedules.
     All,
-    /// Those with at most this many preemptions.
-    Bound(u32),
+    /// Those with at most this many preemptions or delays.
+    Bound(u32, Cost),
     /// A sample, or the beginning of a search.
     Some,
     /// Some, up to an error, whose schedule has this many preemptions.
@@ -55,7 +56,7 @@ impl Row {
             Some(bound) if !bound.cut && outcome.stopped.is_none() && !outcome.at_finding => {
                 Covered::All
             }
-            Some(bound) => Covered::Bound(bound.bound),
+            Some(bound) => Covered::Bound(bound.bound, outcome.strategy.cost()),
             None => Covered::Some,
         };
         let covered = match outcome.findings.first() {
@@ -113,7 +114,10 @@ impl Row {
         let covered = match covered {
             Covered::NoThreads => "no threads".to_owned(),
             Covered::All => "all".to_owned(),
-            Covered::Bound(bound) => format!("≤ {bound}"),
+            Covered::Bound(bound, Cost::Preemptions) => format!("≤ {bound}"),
+            Covered::Bound(bound, Cost::Delays) => {
+                format!("≤ {}", counted((*bound).into(), "delay"))
+            }
             Covered::Some => String::new(),
             Covered::Error { preemptions } => preemptions.to_string(),
         };
