@@ -35,7 +35,8 @@ fn reductions_reverse_the_races_of_executions_that_are_discarded() {
         let outcome = check.run(reads_the_store);
         let discarded = outcome.tally.map(|tally| tally.discarded);
         assert_eq!((outcome.traces(), discarded), (Some(1), Some(1)), "{reduction:?}");
-        assert!(outcome.complete, "{reduction:?}: {}", outcome.guarantee());
+        let is_bounded = reduction == Reduction::CbPor;
+        assert!(outcome.complete || is_bounded, "{reduction:?}: {}", outcome.guarantee());
     }
     let orders = [
         Order::Executions,
@@ -66,7 +67,9 @@ fn waiting_for_a_thread_whose_assumption_failed_is_not_a_deadlock() {
         *mine += 1;
         drop(mine);
         other.join().expect("it does not panic");
-        seen.lock().expect("not poisoned").insert(*n.lock().expect("not poisoned"));
+        // Before the lock of the test's own set: an execution may be abandoned at any step.
+        let end = *n.lock().expect("not poisoned");
+        seen.lock().expect("not poisoned").insert(end);
     });
     assert!(outcome.complete && outcome.findings.is_empty(), "{}", outcome.guarantee());
     assert_eq!(*seen.lock().expect("not poisoned"), BTreeSet::from([2]));

@@ -371,9 +371,7 @@ fn a_bound_on_delays_does_not_begin_with_all_orders_of_the_workers() {
     let delay = Check::new().order(Order::Delay { cache }).run(body);
     assert_eq!(delay.bounds.iter().map(|bound| bound.all.executions).collect::<Vec<_>>(), [1]);
     assert_eq!((delay.findings.len(), delay.findings[0].preemptions), (1, 1));
-    assert_eq!(
-        delay.guarantee(),
-        "stopped at the first error after 0 complete executions, the rest not explored; no error \
-         needs fewer than 1 delay"
-    );
+    let text = delay.guarantee();
+    assert!(text.ends_with("; no error needs fewer than 1 delay"), "{text}");
+    assert!(delay.executions().is_some_and(|executions| executions < 100), "{text}");
 }
