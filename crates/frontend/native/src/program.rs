@@ -139,7 +139,7 @@ impl Executable {
         if self.memory == MemoryModel::Sc {
             return Ok(());
         }
-        if self.level == Level::Calls {
+        if matches!(self.level, Level::Calls | Level::Locked) {
             return Err(format!(
                 "--memory weak: the atomic operations of {} and their orderings are not visible; \
                  build it with the flags that `preempt flags` prints, or use `cargo preempt test`",
