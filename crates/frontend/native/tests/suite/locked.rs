@@ -8,7 +8,7 @@ use std::process::Command;
 
 use preempt_explore::{Cache, Order, Outcome, Plan, Reduction};
 use preempt_native::{Executable, Level, Native};
-use preempt_system::Verdict;
+use preempt_system::{MemoryModel, Verdict};
 
 use crate::compile::{compile_once, folder, gcc, instrumented};
 
@@ -145,6 +145,10 @@ fn options_that_need_to_see_all_accesses_are_refused() {
         let why = executable.suits(&plan).expect_err(words);
         assert!(why.contains(words), "{why}");
     }
+    let mut weak = executable;
+    weak.memory = MemoryModel::Weak;
+    let why = weak.suits(&Plan { memory: MemoryModel::Weak, ..plan(1) });
+    assert!(why.expect_err("orders are not visible").contains("--memory weak"));
     let path = instrumented("atomic_counter", Level::Atomics);
     let mut executable = Executable::find(&path, Vec::new()).expect("it can be explored");
     let why = executable.patch_atomics().expect_err("it was built with instrumentation");
