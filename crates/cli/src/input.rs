@@ -250,8 +250,7 @@ mod tests {
         assert_eq!(
             refusal("a/model.rs").as_deref(),
             Some(
-                "error: a/model.rs is not a model: a file that ends in .rs cannot be read, only \
-                 .pre\n"
+                "error: a/model.rs is not a model: its extension is .rs, and Preempt reads .pre\n"
             )
         );
     }

@@ -60,7 +60,7 @@ fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
     let first = preempt(&[&check[..], &["--time", "0.0000001"], subject].concat());
     assert_eq!(numbers(&first.stdout)["stopped"], "time", "{}", text(&first.stderr));
     assert!(
-        text(&first.stderr).contains("To resume, with a longer --time"),
+        text(&first.stderr).contains("To resume, with a larger --time"),
         "{}",
         text(&first.stderr)
     );
