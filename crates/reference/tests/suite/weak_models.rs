@@ -3,16 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use preempt_explore::{Cache, Order, Outcome, Plan, Reduction, Silent, Subject};
+use preempt_explore::{Cache, Order, Outcome, Plan, Reduction, Subject};
 use preempt_lang::source::Source;
-use preempt_litmus::random::{self, Random, Shape};
-use preempt_litmus::{Expected, Order as LitmusOrder, axioms, expected};
+use preempt_litmus::{Expected, Order as LitmusOrder, expected};
 use preempt_machine::Machine;
 use preempt_reference::compare::weak::{
     WeakVerdict, asserted, compare_weak, graphs, numbers, search, weak,
 };
 use preempt_reference::litmus_models::{model, model_of_outcomes};
-use preempt_system::{FailureKind, MemoryModel};
+use preempt_system::FailureKind;
 
 fn machine(text: &str) -> Machine {
     preempt_lang::load(&Source::new("litmus.pre", text), &[])

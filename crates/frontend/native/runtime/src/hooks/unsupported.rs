@@ -24,11 +24,11 @@ macro_rules! unsupported_with_any_arguments {
             use super::*;
 
             /// The replaced function; does not return in an execution.
-            extern "C" fn gate() -> usize {
+            extern "C" fn gate() -> unsafe extern "C" fn() {
                 if active() {
                     unsupported(concat!("`", stringify!($name), "`"));
                 }
-                real!($name: usize)
+                real!($name: unsafe extern "C" fn())
             }
 
             #[unsafe(no_mangle)]
