@@ -16,6 +16,7 @@ use clap::{Args, Parser as _};
 use preempt_cluster::{Cluster, Hosts, Identity, Joining, Key, join};
 use preempt_explore::{Limits, Outcome, Plan, Search, described, program_hash};
 use preempt_machine::Machine;
+use preempt_system::Model as _;
 use serde_json::{Value, json};
 
 use crate::args::{Check, Cli, Command as Subcommand};
