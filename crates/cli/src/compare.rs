@@ -204,8 +204,8 @@ impl Compare {
 }
 
 /// The search of a name, such as `depth:20`. `icb` and `delay` have no cache here: with one, a
-/// path that ends at a covered step is not an execution, and its curve would not be comparable. `cb-dfs` has its
-/// bound for a parameter.
+/// path that ends at a covered step is not an execution, and its curve would not be comparable.
+/// `cb-dfs` has its bound for a parameter.
 fn named(text: &str) -> Result<Named, String> {
     let name = text.to_owned();
     if let Some(bound) = text.strip_prefix("cb-dfs") {

@@ -14,7 +14,7 @@
 //!     Base, Expr, ExprKind, Function, Global, Granularity, Place, Program, Stmt, StmtKind, Thread, Type,
 //! };
 //! use preempt_machine::source::{Source, Span};
-//! use preempt_system::{Choice, Model, Step, Stepper, ThreadId};
+//! use preempt_system::{Choice, MemoryModel, Model, Step, Stepper, ThreadId};
 //!
 //! let source = Source::new("set.pre", "var x: 0..=3 = 0; thread t { x = 2; }");
 //! let (of_x, of_thread, of_step) = (Span::new(4, 5), Span::new(25, 26), Span::new(29, 35));
@@ -25,6 +25,7 @@
 //! let program = Program {
 //!     source,
 //!     granularity: Granularity::Access,
+//!     memory: MemoryModel::Sc,
 //!     enums: vec![],
 //!     records: vec![],
 //!     globals: vec![Global { name: "x".into(), ty, atomic: false, init: vec![0], span: of_x }],

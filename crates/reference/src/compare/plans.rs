@@ -338,7 +338,7 @@ impl Check<'_> {
         let failures = |bound: u32| all.failures_within(bound);
         self.same("failures of a complete search", &failures(u32::MAX), &failures(bound))?;
         // A cache of states is complete if it has seen every state.
-        if !traces || self.plan.order == (Order::Icb { cache: Cache::State }) {
+        if !traces || self.plan.order.cache() == Some(Cache::State) {
             return Ok(());
         }
         let traces = |bound: u32| all.traces_within(bound);

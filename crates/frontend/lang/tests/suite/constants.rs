@@ -6,7 +6,8 @@
 //! `false`.
 
 use preempt_lang::source::Source;
-use preempt_system::{Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
+use preempt_machine::Machine;
+use preempt_system::{Capacity, Choice, Footprint, Model as _, Step, Stepper as _, ThreadId};
 
 /// The declarations of every model in this file.
 const PROLOGUE: &str = "const OFF = false; const ON = true; const N = 2; var x = 0; var no = false; \
@@ -23,8 +24,18 @@ enum End {
 }
 
 fn run(model: &str, constants: &[(String, String)], interpreted: bool) -> End {
-    let machine =
+    let mut machine =
         preempt_lang::load(&Source::new("model.pre", model), constants).expect("a good model");
+    loop {
+        match run_on(&machine, interpreted) {
+            Ok(end) => return end,
+            Err(capacity) => machine = machine.grow(capacity),
+        }
+    }
+}
+
+/// The same on states of this size; `Err` if they are too small.
+fn run_on(machine: &Machine, interpreted: bool) -> Result<End, Capacity> {
     let mut stepper = machine.stepper();
     let mut state = vec![0; machine.shape().words];
     let choice = Choice::of(ThreadId::new(0));
@@ -32,9 +43,10 @@ fn run(model: &str, constants: &[(String, String)], interpreted: bool) -> End {
     for _ in 0..1_000 {
         match step {
             Step::Moved { .. } => {}
-            Step::Ended => return End::Ended,
-            Step::Blocked { .. } => return End::Waits,
-            Step::Failed(failure) => return End::Failed(failure.message),
+            Step::Ended => return Ok(End::Ended),
+            Step::Blocked { .. } => return Ok(End::Waits),
+            Step::Failed(failure) => return Ok(End::Failed(failure.message)),
+            Step::Full(capacity) => return Err(capacity),
             other => panic!("{other:?}"),
         }
         step = match interpreted {
@@ -42,7 +54,7 @@ fn run(model: &str, constants: &[(String, String)], interpreted: bool) -> End {
             false => stepper.step(&mut state, choice),
         };
     }
-    End::Runs
+    Ok(End::Runs)
 }
 
 /// `body` as the body of a thread, of a function it calls, and of an `atomic` block, in both

@@ -141,8 +141,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Packs cells of these classes, each for the values of its range; cells from `init_from` on are
-    /// used by the `init` block only.
+    /// Packs cells of these classes, each for the values of its range; cells from `init_from` on
+    /// are used by the `init` block only.
     pub(super) fn new(
         classes: &[Class],
         cells: &[ClassId],

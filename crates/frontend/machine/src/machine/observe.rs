@@ -108,8 +108,9 @@ impl Machine {
         machine
     }
 
-    /// The same program with states that are packed for the values in random walks of `steps` steps.
-    /// New machines are packed for several thousand steps if their states have several words.
+    /// The same program with states that are packed for the values in random walks of `steps`
+    /// steps. New machines are packed for several thousand steps if their states have several
+    /// words.
     ///
     /// Programs whose records, threads or stacks come and go stay as they are: their cells have no
     /// fixed meaning. So do programs under weak memory, whose states are not compared.

@@ -306,7 +306,8 @@ pub fn log_stale(values: Values, memory: u64) {
 
 /// Logs a fence under weak memory.
 pub fn log_fence(order: u32) {
-    if is_weak() && active() && runtime().concurrent {
+    // Outside of an execution there is no control block that says which model is explored.
+    if active() && runtime().concurrent && is_weak() {
         log(Event { record: Record::Fence as u8, thread: me() as u8, value: order, ..EVENT });
     }
 }
