@@ -189,8 +189,8 @@ impl Coverage {
         file.items.iter().for_each(|item| walk.item(item));
     }
 
-    /// Whether a program has weak memory or accesses with memory orderings, which the reference does
-    /// not interpret.
+    /// Whether a program has weak memory or accesses with memory orderings, which the reference
+    /// does not interpret.
     pub fn has_orderings(&self) -> bool {
         ["memory weak", ORDERING].iter().any(|name| self.constructs.contains_key(*name))
     }

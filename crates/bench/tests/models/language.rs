@@ -1,6 +1,6 @@
 //! Every example of the language reference is run: a code block marked `pre` is a model, and the
-//! words after the mark say how it ends: `ok`, `violation`, `deadlock`, `race`, or `error` for a model
-//! that is refused.
+//! words after the mark say how it ends: `ok`, `violation`, `deadlock`, `race`, or `error` for a
+//! model that is refused.
 
 use libtest_mimic::Trial;
 use preempt_explore::{Plan, Silent};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-/// Compiles a program of the corpus, once: tests run in parallel, and one that is being executed must
-/// not be replaced.
+/// Compiles a program of the corpus, once: tests run in parallel, and one that is being executed
+/// must not be replaced.
 pub fn compiled(name: &str) -> PathBuf {
     static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let out =

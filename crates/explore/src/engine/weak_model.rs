@@ -9,9 +9,9 @@
 //! # Steps
 //!
 //! A step is one event of the memory: an access to one atomic variable, a fence, or an operation on
-//! objects and plain variables. Plain variables have one value: two accesses that nothing orders are
-//! a data race, with which the execution ends, and if all accesses are ordered, a read sees the last
-//! write.
+//! objects and plain variables. Plain variables have one value: two accesses that nothing orders
+//! are a data race, with which the execution ends, and if all accesses are ordered, a read sees the
+//! last write.
 //!
 //! A failing step is undone except for its access to the memory, which other threads may have to
 //! come after. If it failed before it could write, the execution ends.

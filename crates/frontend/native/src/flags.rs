@@ -46,7 +46,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The flags for compiling and linking a program so that it has the given level. The runtime must
-/// be [installed](install_runtime) in `folder`. [`Level::Calls`] and [`Level::Locked`] need no flags.
+/// be [installed](install_runtime) in `folder`. [`Level::Calls`] and [`Level::Locked`] need no
+/// flags.
 pub fn flags(compiler: Compiler, level: Level, folder: &Path) -> Vec<String> {
     if matches!(level, Level::Calls | Level::Locked) {
         return Vec::new();

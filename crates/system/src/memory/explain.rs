@@ -40,8 +40,8 @@ pub struct MissedOrder {
 }
 
 /// The last store that `thread` has read and that `newest.event.thread` performed after `newest`,
-/// if its ordering or that of the load is the reason why `thread` need not see `newest`: the nearest
-/// miss of a stale load.
+/// if its ordering or that of the load is the reason why `thread` need not see `newest`: the
+/// nearest miss of a stale load.
 pub fn missed_order(
     accesses: &[NotedAccess],
     thread: ThreadId,

@@ -1,10 +1,10 @@
 //! What a step of a model does, as far as weak memory is concerned.
 //!
 //! The states of a model hold one value per variable. Under weak memory, the value that a load
-//! reads is chosen among the stores of a [`Weak`](super::Weak) memory, so whoever executes the model
-//! writes that value into the state before the step and performs the access on the memory after it.
-//! For that, a step reports what it accesses. A step of a model with weak memory accesses at most
-//! one atomic variable, once.
+//! reads is chosen among the stores of a [`Weak`](super::Weak) memory, so whoever executes the
+//! model writes that value into the state before the step and performs the access on the memory
+//! after it. For that, a step reports what it accesses. A step of a model with weak memory accesses
+//! at most one atomic variable, once.
 
 use std::sync::atomic::Ordering;
 

@@ -1,7 +1,7 @@
 //! Checks the built-in accesses to one variable, with their memory orderings.
 //!
-//! An ordering is the last argument and may be left out: then it is `seq_cst`. A compare-and-exchange
-//! has a second one for the case that it does not assign.
+//! An ordering is the last argument and may be left out: then it is `seq_cst`. A
+//! compare-and-exchange has a second one for the case that it does not assign.
 
 use std::sync::atomic::Ordering;
 

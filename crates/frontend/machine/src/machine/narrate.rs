@@ -274,9 +274,9 @@ impl Machine {
     }
 }
 
-/// Records what a blocked step has accessed, and the thread whose end it waits for. A footprint does
-/// not distinguish that thread from the one that takes the step: the steps of spawned threads read
-/// their own stage too.
+/// Records what a blocked step has accessed, and the thread whose end it waits for. A footprint
+/// does not distinguish that thread from the one that takes the step: the steps of spawned threads
+/// read their own stage too.
 struct Wait<'a> {
     accesses: Accesses<'a>,
     joins: Option<ThreadId>,

@@ -2,14 +2,14 @@
 //!
 //! # Why the newest store can always be read
 //!
-//! Alternative 0 is consistent in every execution, so an abandoned execution can run to its end, and
-//! a loop that is followed by itself reads the newest stores.
+//! Alternative 0 is consistent in every execution, so an abandoned execution can run to its end,
+//! and a loop that is followed by itself reads the newest stores.
 //!
 //! # Loops that read old values
 //!
 //! A thread that reads an old value in every round of a loop is not waiting for anything: what it
-//! waits for may have been stored already. Stores become visible in finite time, so it must not read
-//! the old value forever. When its rounds repeat, which would hold it back under sequential
+//! waits for may have been stored already. Stores become visible in finite time, so it must not
+//! read the old value forever. When its rounds repeat, which would hold it back under sequential
 //! consistency, it continues with the newest stores instead. The executions that are left out are
 //! those in which it reads old values for more rounds, which matter if the loop counts its rounds;
 //! the coverage names that assumption.
