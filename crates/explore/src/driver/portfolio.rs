@@ -9,7 +9,8 @@
 //!   the fewest preemptions;
 //! - while the main search runs, whenever its states have multiplied (see [`Scouts`]), so that a
 //!   simple error in a large model is found early;
-//! - when a limit of states or memory has ended the main search, which then covers more.
+//! - when the main search has ended without an error but does not prove that there is none: at a
+//!   limit of states or memory, or with a store that may omit states. The scout then covers more.
 //!
 //! A search that visits all states and finds no error pays at most a fraction for its scouts, and
 //! nothing if it has fewer than [`FIRST`] states. What is reported does not depend on when scouts
@@ -196,14 +197,14 @@ impl<'a, M: Model + Clone> Scouts<'a, M> {
     }
 
     /// The result, after the main search has ended with `outcome`. A last scout runs if the main
-    /// search found an error or ended at a limit, and if there is time for it.
+    /// search found an error or is incomplete, and if there is time for it.
     fn decide(self, main: Search, mut outcome: Outcome, model: M) -> PortfolioOutcome<M> {
         let mut scouted = std::mem::replace(
             &mut *lock(&self.scouted),
             Scouted { due: None, took: Duration::ZERO, last: None },
         );
         let has_time = !matches!(outcome.stopped, Some(Limit::Interrupt | Limit::Time));
-        let is_proof = outcome.findings.is_empty() && outcome.stopped.is_none();
+        let is_proof = outcome.findings.is_empty() && outcome.complete;
         if scouted.due.is_some() && has_time && !is_proof {
             let before = scouted.took;
             self.scout(&mut scouted, STATES, outcome.elapsed);

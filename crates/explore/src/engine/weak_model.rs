@@ -589,7 +589,7 @@ impl Point {
         for &(Location(object), action, reply) in &log.actions {
             clocks.act(thread, object, action, reply);
         }
-        let after = clocks.now(thread).expect("it has an epoch");
+        let after = clocks.now(thread).expect("a running thread has an epoch");
         let used = log.footprint.accesses().iter().map(|&(location, access)| (location.0, access));
         memory.act(thread, used, alternative, (&before, after));
     }

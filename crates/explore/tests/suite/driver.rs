@@ -304,6 +304,10 @@ fn simple_errors_come_first_and_then_everything() {
     let limited = search(Plan::new().limits(limits), &grid(3, 12));
     assert_eq!(limited.outcome.stopped, Some(Limit::States));
     assert!(limited.scouted.is_some());
+    // A bitstate search may have missed an error, so a scout covers simple ones exactly.
+    let bitstate = search(Plan::new().store(StoreKind::Bitstate { bytes: 1024 }), &grid(5, 5));
+    assert_eq!((bitstate.outcome.stopped, bitstate.outcome.complete), (None, false));
+    assert!(bitstate.scouted.is_some());
     // If the counts of one search are requested, there is only one.
     let depth = Limits { depth: Some(9), ..Limits::default() };
     for plan in [Plan::new().keep_going(), Plan::new().limits(depth), icb] {

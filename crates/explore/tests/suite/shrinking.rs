@@ -115,8 +115,8 @@ fn irrelevant_steps_are_removed() {
     let idle = vec![Op::Turn { cell: 1 }; 5];
     let toy = Toy::new(2, vec![idle, vec![Op::AssertNot { cell: 0, value: 0 }]]);
     let plan = Plan::new().order(Order::Icb { cache: Cache::State });
-    assert_eq!(find(plan, &toy).expect("it fails").schedule.steps().len(), 6);
-    let shrunk = find(plan.shrink(ENOUGH), &toy).expect("it fails");
+    assert_eq!(find(plan, &toy).expect("the program fails").schedule.steps().len(), 6);
+    let shrunk = find(plan.shrink(ENOUGH), &toy).expect("the program fails");
     assert_eq!(shrunk.schedule, Schedule::new(vec![Choice::of(ThreadId::new(1))]));
     assert_eq!(
         shrunk.shrunk.map(|shortened| (shortened.steps, shortened.preemptions, shortened.fewest)),

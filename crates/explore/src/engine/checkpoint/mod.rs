@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn refusal(bytes: &[u8]) -> String {
-        Saved::open(Cursor::new(bytes.to_vec())).err().expect("it is refused").to_string()
+        Saved::open(Cursor::new(bytes.to_vec())).err().expect("the input is refused").to_string()
     }
 
     #[test]

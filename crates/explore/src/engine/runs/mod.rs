@@ -291,7 +291,7 @@ mod tests {
 
     fn read<const W: usize>(run: &Run) -> Vec<Vec<u64>> {
         let (mut reader, mut all) = (RunReader::<W>::new(run), Vec::new());
-        while let Some(state) = reader.peek().expect("it can be read") {
+        while let Some(state) = reader.peek().expect("the file is readable") {
             all.push(state.to_vec());
             reader.advance();
         }
@@ -330,8 +330,8 @@ mod tests {
                 let run = written(space, &all);
                 let mut reader = RunReader::<0>::new(&run);
                 for state in &wanted {
-                    reader.seek(state).expect("it can be read");
-                    let found = reader.peek().expect("it can be read").map(<[u64]>::to_vec);
+                    reader.seek(state).expect("the file is readable");
+                    let found = reader.peek().expect("the file is readable").map(<[u64]>::to_vec);
                     assert_eq!(found.as_ref(), all.range(state.clone()..).next(), "{words}");
                 }
             });
@@ -348,7 +348,8 @@ mod tests {
                 let reader = |bytes: &[u8]| {
                     Reader::new(Box::new(Cursor::new(bytes.to_vec())), bytes.len() as u64)
                 };
-                let loaded = Run::load::<0>(&mut reader(&bytes), space).expect("it is whole");
+                let loaded =
+                    Run::load::<0>(&mut reader(&bytes), space).expect("the run is undamaged");
                 assert!(read::<0>(&loaded).into_iter().eq(all.iter().cloned()));
                 // Whatever is changed, the result is an error or a sorted set of states.
                 for at in (0..bytes.len()).step_by(97) {

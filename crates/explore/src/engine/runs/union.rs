@@ -39,7 +39,7 @@ impl<'r, const W: usize> Union<'r, W> {
             }
             let Some(least) = self.least()? else { return Ok(false) };
             let at = states.len();
-            let state = self.readers[least].peek()?.expect("it was compared with the others");
+            let state = self.readers[least].peek()?.expect("the least state was peeked");
             if self.end.as_deref().is_some_and(|end| state >= end) {
                 return Ok(false);
             }

@@ -142,7 +142,7 @@ impl WakeupTree {
         }
         for SequenceStep { choice, footprint, chooses, .. } in rest {
             tree.push(Event { choice, footprint: footprint.clone(), chooses });
-            tree = &mut tree.0.back_mut().expect("it was just added").1;
+            tree = &mut tree.0.back_mut().expect("the child was just added").1;
         }
         Prescription::Prescribed
     }
@@ -276,7 +276,7 @@ mod tests {
                 let length = bytes.len() as u64;
                 Reader::new(Box::new(std::io::Cursor::new(bytes)), length).get::<WakeupTree>()
             };
-            let copy = read(bytes.clone()).expect("it was just written");
+            let copy = read(bytes.clone()).expect("the bytes were just written");
             assert_eq!(format!("{copy:?}"), format!("{tree:?}"));
             assert!(read(bytes[..bytes.len() - 1].to_vec()).is_err(), "without the last byte");
         }

@@ -199,7 +199,7 @@ impl Graph {
             self.orders.push((location, Vec::new()));
         }
         let is_it = |(other, _): &&mut (Location, Vec<StepId>)| *other == location;
-        let (_, order) = self.orders.iter_mut().find(is_it).expect("it was added");
+        let (_, order) = self.orders.iter_mut().find(is_it).expect("the location was added");
         order.insert(order.len() - back as usize, step);
         self.items.push(Item::Write { step, location });
     }
@@ -336,7 +336,8 @@ impl Graph {
             let step = item.step();
             if let Item::Write { location, .. } = item {
                 let is_it = |(other, _): &&mut (Location, Vec<StepId>)| other == location;
-                let (_, order) = rest.orders.iter_mut().find(is_it).expect("it has a store");
+                let (_, order) =
+                    rest.orders.iter_mut().find(is_it).expect("the location has a store");
                 order.retain(|&store| store != step);
             }
             if !item.is_stub() {

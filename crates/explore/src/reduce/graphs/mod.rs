@@ -517,7 +517,7 @@ mod tests {
         let bytes = Writer::collect(|to| to.put(&work));
         let length = bytes.len() as u64;
         let mut from = Reader::new(Box::new(Bytes::new(bytes)), length);
-        let read: Vec<Work> = from.get().expect("it was written");
+        let read: Vec<Work> = from.get().expect("the work was written");
         assert_eq!(format!("{read:?}"), format!("{work:?}"));
     }
 
