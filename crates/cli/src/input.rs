@@ -230,17 +230,17 @@ mod tests {
     fn a_model_that_does_not_fit_is_refused_before_it_is_compiled() {
         let file = std::env::temp_dir().join(format!("preempt-large-{}.pre", std::process::id()));
         fs::write(&file, format!("var x = 0; thread t {{ {} }}", "x = 1; ".repeat(100)))
-            .expect("it can be written");
+            .expect("the file is writable");
         // 9 words and signs around 100 statements of 4.
         let needed = 409 * BYTES_PER_LEXEME;
         let refusal = |memory| load_within(&file, &[], memory).err().map(|refused| refused.0);
-        let refused = refusal(Some(needed - 1)).expect("it is too large");
+        let refused = refusal(Some(needed - 1)).expect("the model is too large");
         assert!(
             refused.contains("is too large: reading and compiling it takes about "),
             "{refused}"
         );
         assert_eq!([Some(needed), None].map(refusal), [None, None]);
-        fs::remove_file(&file).expect("it is there");
+        fs::remove_file(&file).expect("the file exists");
     }
 
     #[test]

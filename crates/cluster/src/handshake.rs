@@ -180,8 +180,9 @@ mod tests {
     /// What both sides of a connection conclude.
     fn both(caller: Identity, callee: Identity) -> [Result<Link, Failed>; 2] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let socket = TcpStream::connect(listener.local_addr().unwrap()).expect("it listens");
-        let accepted = listener.accept().expect("it was called").0;
+        let socket =
+            TcpStream::connect(listener.local_addr().unwrap()).expect("the listener is bound");
+        let accepted = listener.accept().expect("a connection is pending").0;
         let shake = |socket, role, identity: Identity| {
             shake_hands(socket, role, &identity, "the other".into(), &Faults::default())
         };
@@ -223,9 +224,10 @@ mod tests {
     fn a_reflected_proof_is_refused() {
         // Who does not know the key sends back what it receives.
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let socket = TcpStream::connect(listener.local_addr().unwrap()).expect("it listens");
+        let socket =
+            TcpStream::connect(listener.local_addr().unwrap()).expect("the listener is bound");
         let mirror = thread::spawn(move || {
-            let mut socket = listener.accept().expect("it was called").0;
+            let mut socket = listener.accept().expect("a connection is pending").0;
             let mut copy = socket.try_clone().unwrap();
             let _ = io::copy(&mut socket, &mut copy);
         });

@@ -75,7 +75,10 @@ impl<'m, 'p> Run<'m, 'p> {
                     panic!("a record has fields")
                 };
                 let fields = self.model.fields(&record);
-                let at = fields.iter().position(|(n, _)| *n == name.text).expect("it is declared");
+                let at = fields
+                    .iter()
+                    .position(|(n, _)| *n == name.text)
+                    .expect("the checker found the declaration");
                 place.path.push(at as i64);
                 place.ty = fields[at].1;
                 self.me.operands.push(Operand::Place(place));
@@ -258,8 +261,10 @@ impl<'m, 'p> Run<'m, 'p> {
                     Some((root, ty)) => (root, ty),
                     None => {
                         let globals = &self.model.globals;
-                        let at =
-                            globals.iter().position(|g| g.name == name).expect("it is declared");
+                        let at = globals
+                            .iter()
+                            .position(|g| g.name == name)
+                            .expect("the checker found the declaration");
                         (Root::Global(at), globals[at].ty)
                     }
                 };
@@ -470,7 +475,10 @@ impl<'m, 'p> Run<'m, 'p> {
         let Data::Parts(mut parts) = self.model.zero(ty) else { panic!("a record has parts") };
         let declared = self.model.fields(&name.text);
         for (field, _) in fields.iter().rev() {
-            let at = declared.iter().position(|(n, _)| *n == field.text).expect("it is declared");
+            let at = declared
+                .iter()
+                .position(|(n, _)| *n == field.text)
+                .expect("the checker found the declaration");
             let value = self.value();
             self.check_range(declared[at].1, &value, e.span)?;
             parts[at] = Data::Scalar(value);

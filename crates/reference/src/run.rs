@@ -369,7 +369,7 @@ impl<'m, 'p> Run<'m, 'p> {
         let mut data = match place.root {
             Root::Global(number) => &mut self.state.globals[number],
             Root::Heap(thread, number) => {
-                &mut self.state.heap.get_mut(&(thread, number)).expect("it was made").1
+                &mut self.state.heap.get_mut(&(thread, number)).expect("the record was allocated").1
             }
             Root::Local(frame, scope, number) => &mut self.me.frames[frame][scope][number].data,
             Root::Nowhere => unreachable!("checked before"),

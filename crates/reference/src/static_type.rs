@@ -93,7 +93,14 @@ impl<'p> Run<'_, 'p> {
             Some(Value::Bool(_)) => model.intern(Type::Bool),
             Some(Value::Variant(number, _)) => model.intern(Type::Enum(number)),
             Some(_) => model.int(),
-            None => model.globals.iter().find(|g| g.name == name).expect("it is declared").ty,
+            None => {
+                model
+                    .globals
+                    .iter()
+                    .find(|g| g.name == name)
+                    .expect("the checker found the declaration")
+                    .ty
+            }
         }
     }
 }

@@ -149,7 +149,7 @@ mod tests {
         assert!(!file.is_due(), "an hour has not gone by");
         file.keep(&|to| to.write_all(b"first"));
         file.keep(&|to| to.write_all(b"second"));
-        let read = || fs::read(file.path()).expect("it was written");
+        let read = || fs::read(file.path()).expect("the checkpoint was written");
         assert_eq!((read(), file.written(), file.error()), (b"second".to_vec(), 2, None));
         file.keep(&|to| to.write_all(b"thi").and(Err(io::Error::other("no room"))));
         assert_eq!(
@@ -161,7 +161,7 @@ mod tests {
             1,
             "nothing is left beside it"
         );
-        fs::remove_dir_all(folder).expect("it is ours");
+        fs::remove_dir_all(folder).expect("the folder belongs to this test");
     }
 
     #[test]

@@ -197,7 +197,8 @@ mod tests {
                     .collect(),
             ),
         ]);
-        let read: serde_json::Value = serde_json::from_str(&value.to_string()).expect("it is JSON");
+        let read: serde_json::Value =
+            serde_json::from_str(&value.to_string()).expect("the output is JSON");
         assert_eq!(
             read,
             serde_json::json!({

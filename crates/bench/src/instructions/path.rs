@@ -268,7 +268,7 @@ mod tests {
     fn every_path_makes_as_many_operations_as_it_says_and_always_the_same() {
         let twice = |path: HotPath, size| {
             let counts =
-                [path.run(size), path.run(size)].map(|count| count.expect("it can be run"));
+                [path.run(size), path.run(size)].map(|count| count.expect("the path can be run"));
             assert_eq!(counts[0], counts[1], "{path:?}");
             counts[0]
         };

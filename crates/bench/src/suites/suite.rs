@@ -98,7 +98,7 @@ mod tests {
     fn the_list_is_read_and_unknown_crates_are_refused() {
         let all = Suite::all().expect("the list is well-formed");
         assert!(all.iter().any(|suite| suite.name == "concurrent-queue"));
-        assert_eq!(Suite::named(&["parking".to_owned()]).expect("it is listed").len(), 1);
+        assert_eq!(Suite::named(&["parking".to_owned()]).expect("the suite is listed").len(), 1);
         let refusal =
             Suite::named(&["parkin".to_owned()]).expect_err("there is no such crate").to_string();
         assert!(refusal.contains("there are concurrent-queue, parking,"), "{refusal}");
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_suite_knows_its_flags() {
         let all = Suite::all().expect("the list is well-formed");
-        let tokio = all.iter().find(|suite| suite.name == "tokio").expect("it is listed");
+        let tokio = all.iter().find(|suite| suite.name == "tokio").expect("the suite is listed");
         assert_eq!(tokio.flags(), "--cfg loom --cfg tokio_unstable --cap-lints allow");
         let setting = "profile.release.package.\"tokio@1.47.1\".debug-assertions=true";
         assert_eq!(

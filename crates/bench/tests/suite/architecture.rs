@@ -135,8 +135,10 @@ fn only_the_cluster_is_built_from_timely() {
 fn a_rust_test_is_built_without_charts() {
     let charts = |package: &str| {
         let lines = tree(package, "{p} {f}");
-        let report =
-            lines.iter().find(|line| line.starts_with("preempt-report ")).expect("it reports");
+        let report = lines
+            .iter()
+            .find(|line| line.starts_with("preempt-report "))
+            .expect("the crate depends on preempt-report");
         report.contains("charts")
     };
     assert_eq!(["preempt", "preempt-cli", "preempt-bench"].map(charts), [false, true, true]);

@@ -33,7 +33,7 @@ fn full(machine: &Machine) -> Outcome {
 fn a_graph_has_the_states_and_steps_of_the_full_search() {
     for (name, machine) in small() {
         let outcome = full(&machine);
-        let (graph, _) = Graph::of(machine.clone(), None, 2_000).expect("it is small");
+        let (graph, _) = Graph::of(machine.clone(), None, 2_000).expect("the graph is small");
         let seen = (graph.nodes.len() as u64, graph.edges.len() as u64);
         assert_eq!(seen, (outcome.coverage.states, outcome.coverage.transitions), "{name}");
         let failures = graph.edges.iter().filter(|edge| edge.failure.is_some()).count()
@@ -94,7 +94,7 @@ fn searches_over_executions_explore_the_states_that_they_count() {
                 continue;
             }
             let (mut graph, machine) =
-                Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
+                Graph::of(machine.clone(), Some(&search), 5_000).expect("the graph is small");
             // Other searches follow executions to their ends, if they have one.
             let stops =
                 matches!(plan.order, Order::Icb { cache: Cache::State } | Order::Depth { .. });
@@ -142,7 +142,7 @@ fn reductions_of_states_explore_a_part_of_the_graph() {
                 continue;
             }
             let (mut graph, machine) =
-                Graph::of(machine.clone(), Some(&search), 5_000).expect("it is small");
+                Graph::of(machine.clone(), Some(&search), 5_000).expect("the graph is small");
             let outcome = graph.follow(&search, machine);
             let (states, steps) = explored(&graph);
             let what = format!(

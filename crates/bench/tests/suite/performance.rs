@@ -26,7 +26,7 @@ fn folder(name: &str, records: &[(&str, &Record)]) -> std::path::PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     for (day, record) in records {
         std::fs::create_dir_all(folder.join(day)).expect("a folder can be made");
-        let text = record.to_text().expect("it can be written");
+        let text = record.to_text().expect("the file is writable");
         std::fs::write(folder.join(day).join("peers-spin.toml"), text)
             .expect("a file can be written");
     }
@@ -44,7 +44,8 @@ fn the_page_is_up_to_date_with_the_records() {
 fn a_record_is_read_as_it_was_written() {
     let record = record("states  12\n\n\"quoted\" \\ back\n");
     assert_eq!(
-        Record::parse(&record.to_text().expect("it can be written")).expect("it can be read"),
+        Record::parse(&record.to_text().expect("the file is writable"))
+            .expect("the file is readable"),
         record
     );
 }
@@ -54,12 +55,12 @@ fn the_newest_record_is_shown_and_only_its_requested_part() {
     let (old, new) = (record("first\n1\n\nsecond\n2\n"), record("first\n3\n\nsecond\n4\n"));
     let runs = folder("newest", &[("2026-01-02", &new), ("2025-12-31", &old)]);
     let page = "# Page\n<!-- run peers-spin: second -->\nold\n<!-- end -->\nrest\n";
-    let made = performance::page(page, &runs).expect("it can be made");
+    let made = performance::page(page, &runs).expect("the page can be generated");
     let expected = "# Page\n<!-- run peers-spin: second -->\n```text\nsecond\n4\n```\n\n2026-01-02, commit 0123456789ab, 2 cores of a processor, \
                     24 GB, load 0.5: `cargo run -- peers spin`\n<!-- end -->\nrest\n";
     assert_eq!(made, expected);
     assert_eq!(
-        performance::page(&made, &runs).expect("it can be made"),
+        performance::page(&made, &runs).expect("the page can be generated"),
         made,
         "made twice is made once"
     );
@@ -68,14 +69,14 @@ fn the_newest_record_is_shown_and_only_its_requested_part() {
 #[test]
 fn a_quick_run_is_shown_until_a_whole_one_is_recorded() {
     let runs = folder("quick", &[("2026-01-02", &record("whole\n"))]);
-    let quick = record("quick\n").to_text().expect("it can be written");
+    let quick = record("quick\n").to_text().expect("the file is writable");
     for name in ["peers-spin-quick", "papers-quick"] {
         std::fs::write(runs.join("2026-01-02").join(format!("{name}.toml")), &quick)
             .expect("a file can be written");
     }
     for (name, shown) in [("peers-spin", "whole"), ("papers", "quick")] {
         let made = performance::page(&format!("<!-- run {name} -->\n<!-- end -->\n"), &runs)
-            .expect("it can be made");
+            .expect("the page can be generated");
         assert!(made.contains(&format!("```text\n{shown}\n```")), "{made}");
     }
 }

@@ -50,7 +50,7 @@ fn tiny(dimension: Dimension) -> Vec<Curve> {
 }
 
 fn measured(dimension: Dimension) -> Vec<Line> {
-    tiny(dimension).iter().map(|curve| measure(curve, &HERE).expect("it is tiny")).collect()
+    tiny(dimension).iter().map(|curve| measure(curve, &HERE).expect("the curve is tiny")).collect()
 }
 
 #[test]
@@ -258,7 +258,10 @@ fn the_curves_go_beyond_fifty_million_states() {
 #[test]
 fn searches_are_read_as_they_are_written() {
     for search in [Search::Full, Search::Cartesian, Search::Icb { bound: 12 }] {
-        assert_eq!(search.to_string().parse::<Search>().expect("it was written so"), search);
+        assert_eq!(
+            search.to_string().parse::<Search>().expect("the name is the one that was written"),
+            search
+        );
     }
     for wrong in ["", "dfs", "icb", "icb:", "icb:x"] {
         assert!(wrong.parse::<Search>().is_err(), "{wrong:?}");

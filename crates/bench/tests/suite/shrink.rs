@@ -73,8 +73,9 @@ fn random_programs_fail_with_the_fewest_preemptions() {
         }
         for plan in plans() {
             let Some(found) = first(plan, &machine) else { continue };
-            let shrunk = first(plan.shrink(ENOUGH), &machine).expect("it is found again");
-            let result = shrunk.shrunk.expect("it was looked for a simpler one");
+            let shrunk =
+                first(plan.shrink(ENOUGH), &machine).expect("the shrunk search finds the failure");
+            let result = shrunk.shrunk.expect("the finding was shrunk");
             let name =
                 format!("{:?} {:?} on\n{text}\n{found:?}\n{shrunk:?}", plan.order, plan.reduction);
             assert_eq!(
@@ -88,7 +89,7 @@ fn random_programs_fail_with_the_fewest_preemptions() {
             let rank = |finding: &Finding| (finding.preemptions, finding.schedule.steps().len());
             assert!(rank(&shrunk) <= rank(&found), "{name}");
             let cursor = Cursor::new(&machine).expect("the states have room");
-            let ended = end(cursor, &shrunk.schedule).expect("it can be replayed");
+            let ended = end(cursor, &shrunk.schedule).expect("the schedule can be replayed");
             assert!(ended.failures.contains(&shrunk.failure), "{name}");
             compared += 1;
             fewer += u32::from(shrunk.preemptions < found.preemptions);
@@ -115,7 +116,8 @@ fn a_small_budget_claims_nothing_wrong() {
         for plan in plans() {
             let Some(found) = first(plan, &machine) else { continue };
             let budget = Shrink { executions: 2 + seed % 40, ..ENOUGH };
-            let shrunk = first(plan.shrink(budget), &machine).expect("it is found again");
+            let shrunk =
+                first(plan.shrink(budget), &machine).expect("the shrunk search finds the failure");
             let Some(result) = shrunk.shrunk else {
                 assert!(
                     shrunk.schedule.steps().is_empty(),
@@ -178,7 +180,7 @@ fn endless_programs_are_shrunk_too() {
             plan
         };
         let finding = first(plan, &machine).expect("a deadlock");
-        let result = finding.shrunk.expect("it was looked for a simpler one");
+        let result = finding.shrunk.expect("the finding was shrunk");
         // A minimal number of steps is not guaranteed.
         let steps = finding.schedule.steps().len();
         assert!(finding.preemptions == 1 && steps <= 8, "{order:?}: {finding:?}");

@@ -35,7 +35,7 @@ fn text(bytes: &[u8]) -> String {
 fn numbers(output: &Output) -> Value {
     let parsed = serde_json::from_slice(&output.stdout);
     let mut value: Value = parsed.unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    let object = value.as_object_mut().expect("it is an object");
+    let object = value.as_object_mut().expect("the report is an object");
     let dropped = ["seconds", "peak_memory", "unreached", "frontier", "store_bytes"];
     for name in dropped {
         object.remove(name);
@@ -170,7 +170,7 @@ fn a_killed_process_ends_all_as_incomplete() {
         let search = long(&["--processes", "3"]);
         let workers = workers(search.id(), 2);
         signal("-KILL", workers[victim]);
-        let output = search.wait_with_output().expect("it ends");
+        let output = search.wait_with_output().expect("the process ends");
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert!(stdout.contains("INCOMPLETE"), "{stdout}");
@@ -186,7 +186,7 @@ fn the_others_end_when_process_0_is_killed() {
     let mut search = long(&["--processes", "3"]);
     let workers = workers(search.id(), 2);
     signal("-KILL", search.id());
-    search.wait().expect("it ends");
+    search.wait().expect("the process ends");
     all_end(&workers);
 }
 
@@ -195,7 +195,7 @@ fn a_stopped_process_is_noticed() {
     let search = long(&["--processes", "3", "--cluster-timeout", "2"]);
     let workers = workers(search.id(), 2);
     signal("-STOP", workers[1]);
-    let output = search.wait_with_output().expect("it ends");
+    let output = search.wait_with_output().expect("the process ends");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let stderr = text(&output.stderr);
     assert!(stderr.contains("has not answered for 2 s"), "{stderr}");
@@ -209,7 +209,7 @@ fn the_others_end_when_process_0_is_stopped() {
     signal("-STOP", search.id());
     all_end(&workers);
     signal("-KILL", search.id());
-    search.wait().expect("it ends");
+    search.wait().expect("the process ends");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn an_interrupt_of_any_process_ends_all() {
         let search = long(&["--processes", "2"]);
         let workers = workers(search.id(), 1);
         signal("-INT", if victim == 0 { search.id() } else { workers[0] });
-        let output = search.wait_with_output().expect("it ends");
+        let output = search.wait_with_output().expect("the process ends");
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         let stdout = text(&output.stdout);
         assert!(stdout.contains("by an interrupt"), "{stdout}");
@@ -253,7 +253,7 @@ fn free_addresses(count: usize) -> Vec<String> {
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("there is a port")).collect();
     listeners
         .iter()
-        .map(|listener| listener.local_addr().expect("it is bound").to_string())
+        .map(|listener| listener.local_addr().expect("the listener is bound").to_string())
         .collect()
 }
 
@@ -316,7 +316,8 @@ fn only_processes_with_the_key_are_accepted() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(worker.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().rsplit_once(' ').expect("it says where it listens").1.to_owned();
+    let address =
+        line.trim().rsplit_once(' ').expect("the line ends with the address").1.to_owned();
     // Bytes that are no greeting, and one that hangs up at once.
     let mut stranger = TcpStream::connect(&address).unwrap();
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n and more than enough bytes for it").unwrap();

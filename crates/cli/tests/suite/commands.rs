@@ -27,7 +27,7 @@ fn json(args: &[&str]) -> (i32, serde_json::Value) {
     let output = preempt(args);
     let value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
-    (output.status.code().expect("it was not killed"), value)
+    (output.status.code().expect("no signal killed the process"), value)
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_time_of_reading_the_model_counts() {
         std::thread::sleep(pause);
         writer.write_all(b"var x = 0;\nthread t { x = 1; }\n").expect("the reader waits");
         drop(writer);
-        let output = check.wait_with_output().expect("it ends");
+        let output = check.wait_with_output().expect("the process ends");
         let value: serde_json::Value =
             serde_json::from_slice(&output.stdout).expect("--json prints JSON");
         assert_eq!(output.status.code(), Some(0), "{options:?}: {value}");
@@ -416,7 +416,7 @@ fn output_that_cannot_be_written_is_an_error() {
             .args(args)
             .stdout(full)
             .output()
-            .expect("it runs");
+            .expect("the command runs");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(
             text(&output.stderr).contains("cannot write to the standard output: "),
@@ -498,7 +498,7 @@ fn an_interrupt_ends_a_search_with_what_was_covered() {
         .status()
         .expect("there is a command kill");
     assert!(sent.success());
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("the process ends");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert!(
         text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"),

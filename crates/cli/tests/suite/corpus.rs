@@ -26,7 +26,7 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut folders: Vec<PathBuf> = std::fs::read_dir(root())
         .expect("there is a corpus")
-        .map(|entry| entry.expect("it can be read").path())
+        .map(|entry| entry.expect("the file is readable").path())
         .collect();
     folders.sort();
     for folder in folders {

@@ -79,7 +79,7 @@ fn an_error_of_an_executable_is_reported_and_can_be_replayed() {
     let program = program.to_str().expect("the path is text");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (page, schedule) = (folder.join("run-abba.html"), folder.join("run-abba.schedule"));
-    let [page, schedule] = [&page, &schedule].map(|path| path.to_str().expect("it is text"));
+    let [page, schedule] = [&page, &schedule].map(|path| path.to_str().expect("the path is UTF-8"));
     let (code, report, _) =
         preempt(&["run", "--quiet", "--html", page, "--save-schedule", schedule, "--", program]);
     assert_eq!(code, Some(1), "{report}");
@@ -197,9 +197,9 @@ fn atomic_instructions_of_an_unmodified_program_are_patched_on_request() {
     assert_eq!(code, Some(1), "{replayed}{why}");
     assert!(replayed.contains("count: 1 → 1"), "{replayed}");
     let (_, json, _) = preempt(&["run", "--json", "--atomics", "--", program]);
-    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("the output is JSON");
     assert_eq!(json["level"], "locked");
-    let visible = json["visible"].as_str().expect("it is a text");
+    let visible = json["visible"].as_str().expect("the field is a string");
     assert!(visible.contains("(1 patched)"), "{visible}");
     let mut debugged = words.clone();
     debugged.insert(1, "--gdb");
@@ -240,7 +240,8 @@ fn the_doctor_tries_everything_that_executables_need() {
     }
     // These may be missing. Then there is advice on the next line.
     for optional in ["addresses", "clang"] {
-        let at = lines.iter().position(|line| line == row(optional)).expect("it is a row");
+        let at =
+            lines.iter().position(|line| line == row(optional)).expect("the table has this row");
         let advised = lines.get(at + 1).is_some_and(|line| !line.is_empty());
         assert!(row(optional).starts_with("ok ") || advised, "{report}");
     }

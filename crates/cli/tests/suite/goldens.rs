@@ -112,10 +112,10 @@ fn findings_of_rust_tests_fit_the_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frontend/shim/tests/golden");
     let files = std::fs::read_dir(folder)
         .expect("there are goldens")
-        .map(|file| file.expect("it can be read").path());
+        .map(|file| file.expect("the file is readable").path());
     let mut kinds = std::collections::BTreeSet::new();
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
-        let json = std::fs::read_to_string(&path).expect("it can be read");
+        let json = std::fs::read_to_string(&path).expect("the file is readable");
         let value =
             schema::validate(&json).unwrap_or_else(|wrong| panic!("{}: {wrong}", path.display()));
         preemptions_are_those_of_the_steps(&path.display().to_string(), &value);

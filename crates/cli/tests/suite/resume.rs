@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
 /// checkpoint does not keep.
 fn numbers(stdout: &[u8]) -> Value {
     let mut value: Value = serde_json::from_slice(stdout).expect("--json prints JSON");
-    let object = value.as_object_mut().expect("it is an object");
+    let object = value.as_object_mut().expect("the report is an object");
     object.remove("seconds");
     object.remove("peak_memory");
     object.remove("rerun_seconds");
@@ -75,11 +75,11 @@ fn killed_command(name: &str, command: &[&str], subject: &[&str]) {
             .expect("the binary was built for this test");
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         sleep(Duration::from_millis(1 + (seed >> 33) % delay));
-        let ended = child.try_wait().expect("it is our child").is_some();
+        let ended = child.try_wait().expect("the child is alive").is_some();
         if !ended {
-            child.kill().expect("it is our child");
+            child.kill().expect("the child is alive");
         }
-        let output = child.wait_with_output().expect("it has ended");
+        let output = child.wait_with_output().expect("the child has ended");
         // It may have ended before it was killed.
         if output.status.code().is_some() {
             break output;
@@ -222,7 +222,7 @@ fn interrupt(order: &str) {
         .status()
         .expect("there is a command kill");
     assert!(sent.success());
-    let output = child.wait_with_output().expect("it ends");
+    let output = child.wait_with_output().expect("the process ends");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert!(
         text(&output.stdout).contains("INCOMPLETE: stopped by an interrupt"),
@@ -268,13 +268,13 @@ fn a_checkpoint_of_another_search_is_refused() {
     assert!(order.contains("there the order is BreadthFirst, here it is DepthFirst"), "{order}");
     let jobs = with(&["--order", "bfs", "--set", "STEPS=9", "--jobs", "2"]);
     assert!(jobs.contains("the number of jobs is 1"), "{jobs}");
-    let bytes = fs::read(&checkpoint).expect("it was written");
-    fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("it can be written");
+    let bytes = fs::read(&checkpoint).expect("the checkpoint was written");
+    fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("the file is writable");
     assert!(refused(&checkpoint, &options).contains("damaged"));
-    fs::write(&checkpoint, &source).expect("it can be written");
+    fs::write(&checkpoint, &source).expect("the file is writable");
     assert!(refused(&checkpoint, &options).contains("not a checkpoint"));
-    fs::write(&checkpoint, &bytes).expect("it can be written");
-    fs::write(&file, format!("{source}\n// changed\n")).expect("it can be written");
+    fs::write(&checkpoint, &bytes).expect("the file is writable");
+    fs::write(&file, format!("{source}\n// changed\n")).expect("the file is writable");
     assert!(refused(&checkpoint, &options).contains("another program"));
     assert!(refused(Path::new("no/such/file"), &options).contains("there is no such file"));
     let alone = preempt(&["check", &name, "--checkpoint-every", "1"]);

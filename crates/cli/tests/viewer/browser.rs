@@ -80,7 +80,7 @@ impl Driver {
             command.spawn().map_err(|error| format!("chromedriver cannot be started: {error}"))?;
         let mut driver = Driver { process, port: 0, profile };
         let mut lines =
-            BufReader::new(driver.process.stdout.take().expect("it was asked for")).lines();
+            BufReader::new(driver.process.stdout.take().expect("the output is piped")).lines();
         let said = lines.by_ref().map_while(Result::ok).find_map(|line| {
             let (_, port) = line.split_once("started successfully on port ")?;
             port.trim_end_matches('.').parse().ok()

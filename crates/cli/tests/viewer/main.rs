@@ -48,7 +48,7 @@ fn with_browser(shared: &Shared, test: fn(&Browser)) -> Result<(), libtest_mimic
     if shared.is_none() {
         *shared = Some(Browser::start()?);
     }
-    let browser = shared.as_ref().expect("it was started");
+    let browser = shared.as_ref().expect("the browser was started");
     browser.resize(1280, 900);
     browser.prefer("light");
     let _ = browser.complaints();

@@ -18,6 +18,9 @@ pub fn inspect(path: &Path) -> Result<(), String> {
     if metadata.is_dir() {
         return Err(format!("{name} is a directory: name an executable"));
     }
+    if let Some(advice) = advice_for_source(path) {
+        return Err(format!("{name} is {advice}"));
+    }
     if metadata.permissions().mode() & 0o111 == 0 {
         return Err(format!("{name} is not executable: check its permissions (chmod +x)"));
     }
@@ -42,6 +45,16 @@ pub fn inspect(path: &Path) -> Result<(), String> {
         return Err(format!("{name} needs the loader {loader}, which does not exist here"));
     }
     Ok(())
+}
+
+/// What a file that is not an executable is, by its extension, and what to do with it.
+fn advice_for_source(path: &Path) -> Option<&'static str> {
+    Some(match path.extension()?.to_str()? {
+        "pre" => "a model: check it with `preempt check`",
+        "c" | "cc" | "cpp" | "cxx" => "source code: compile it, and name the executable",
+        "rs" => "source code: build it, or use `cargo preempt test` in its crate",
+        _ => return None,
+    })
 }
 
 /// The little-endian number of `N` bytes at an offset.

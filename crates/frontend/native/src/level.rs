@@ -44,6 +44,9 @@ const PLAIN: [&str; 4] = ["__tsan_read", "__tsan_write", "__tsan_unaligned_", "_
 /// The beginning of the name of ThreadSanitizer's own library.
 const SANITIZER: &str = "libtsan.so";
 
+/// Sections that the Go linker adds to every executable.
+const GO: [&str; 2] = [".go.buildinfo", ".note.go.buildid"];
+
 /// The names of the libraries that a file needs (`DT_NEEDED`).
 fn needed(file: &object::File<'_>) -> Vec<String> {
     const NEEDED: u64 = 1;
@@ -68,6 +71,13 @@ impl Level {
         let unreadable = |why: String| format!("cannot read {}: {why}", path.display());
         let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
         let file = object::File::parse(&*bytes).map_err(|error| unreadable(error.to_string()))?;
+        if GO.iter().any(|section| file.section_by_name(section).is_some()) {
+            return Err(format!(
+                "{} is a Go program: goroutines are scheduled by Go's runtime, which cannot be \
+                 controlled; check the algorithm as a model (`preempt check`)",
+                path.display()
+            ));
+        }
         let has_own = |symbol: object::Symbol<'_, '_>| {
             symbol.is_definition()
                 && symbol.name().is_ok_and(|name| name.starts_with(INSTRUMENTATION))

@@ -48,6 +48,7 @@ mod symbols;
 mod system;
 mod temporary;
 mod trace;
+mod unsupported;
 mod verdict;
 mod weak;
 

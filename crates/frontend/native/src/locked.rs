@@ -280,7 +280,7 @@ mod tests {
         // lock xadd [rdi], eax; xchg [rdi], eax; xchg ecx, eax; ret
         let code = [0xF0, 0x0F, 0xC1, 0x07, 0x87, 0x07, 0x87, 0xC8, RET];
         assert_eq!(scanned(&code), Some((vec![0x100, 0x104], 0)));
-        let found = scan(0x100, &code).expect("it is decoded").found;
+        let found = scan(0x100, &code).expect("the code is decoded").found;
         let exchange = Locked {
             address: 0x104,
             displacement: 0,

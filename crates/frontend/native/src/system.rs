@@ -43,6 +43,7 @@ use crate::server::{Request, Server, Stacks};
 use crate::source::Sources;
 use crate::state::{Context, History, Op, Outcome, State};
 use crate::trace::{Difference, Step, Trace};
+use crate::unsupported;
 use crate::verdict;
 use crate::weak::{Performed, WeakMemory};
 
@@ -561,9 +562,7 @@ fn run(
         }
         let text = String::from_utf8_lossy(&run.text).into_owned();
         return match run.outcome {
-            End::Unsupported => Err(program.refuse(format!(
-                "the program uses {text}, which is not supported: see docs/guide/executables.md"
-            ))),
+            End::Unsupported => Err(program.refuse(unsupported::refusal(&text))),
             End::Full => Err(program.refuse(text)),
             End::Fault => panic!("an invariant of the runtime is violated: {text}"),
             _ => {

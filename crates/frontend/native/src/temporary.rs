@@ -101,11 +101,11 @@ mod tests {
     fn own_directories_are_emptied_and_removed_and_abandoned_ones_are_removed() {
         let directory = TemporaryDirectory::new().expect("the temporary folder can be written");
         let path = directory.path.clone();
-        fs::create_dir_all(path.join("a/b")).expect("it is ours");
-        fs::write(path.join("file"), "text").expect("it is ours");
-        directory.empty().expect("it is ours");
-        assert_eq!(fs::read_dir(&path).expect("it is there").count(), 0);
-        let mode = fs::metadata(&path).expect("it is there").mode();
+        fs::create_dir_all(path.join("a/b")).expect("the folder belongs to this test");
+        fs::write(path.join("file"), "text").expect("the folder belongs to this test");
+        directory.empty().expect("the folder belongs to this test");
+        assert_eq!(fs::read_dir(&path).expect("the folder exists").count(), 0);
+        let mode = fs::metadata(&path).expect("the folder exists").mode();
         assert_eq!(mode & 0o777, 0o700, "only the user can read it");
         let abandoned =
             std::env::temp_dir().join(format!("{PREFIX}abandoned-{}", std::process::id()));

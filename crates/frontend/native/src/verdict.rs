@@ -239,7 +239,7 @@ mod tests {
             ("a\n", "a\nb\n", "line 2 is missing, there it is `b`"),
             ("a\nb", "a\nb\n", "white space"),
         ] {
-            let message = message(printed, expected).expect("they differ");
+            let message = message(printed, expected).expect("the outputs differ");
             assert!(message.contains(words), "{message}");
         }
     }

@@ -211,7 +211,7 @@ fn stop(
     let before = schedule.prefix(at);
     let (_, before) = execute(program, &before);
     let layout = Layout { most_steps: usize::MAX, ..layout() };
-    let preempted = step.preempts.expect("it is a preemption");
+    let preempted = step.preempts.expect("the step is a preemption");
     let text = format!(
         "stopped before preemption {preemption}\n\n{}\nHere, before step {}, {} preempts {}.\n\n{}",
         before.trace.to_text(&layout),

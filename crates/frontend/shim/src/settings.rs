@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn refusal<T>(of: Result<T, Refusal>) -> String {
-        of.err().map(|refusal| refusal.to_string()).expect("it is refused")
+        of.err().map(|refusal| refusal.to_string()).expect("the input is refused")
     }
 
     #[test]

@@ -204,12 +204,12 @@ mod tests {
             ),
             ("= n", None),
         ] {
-            let at = line.find(name).expect("it is there");
+            let at = line.find(name).expect("the name occurs");
             assert_eq!(expression(line, at), call, "{name}");
         }
         let macros = "assert_eq!(*total.lock().unwrap(), 2);";
         assert_eq!(expression(macros, 0), Some("assert_eq!(*total.lock().unwrap(), 2)"));
-        let lock = macros.find("lock").expect("it is there");
+        let lock = macros.find("lock").expect("the name occurs");
         assert_eq!(expression(macros, lock), Some("total.lock()"));
         let long = "queue.push(first,";
         assert_eq!(expression(long, 6), None, "it ends on another line");

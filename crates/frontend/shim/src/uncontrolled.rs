@@ -486,7 +486,7 @@ mod tests {
         assert_eq!((found.path.as_str(), found.line), ("std::sync::Mutex", 3));
         assert_eq!(Path::new(&found.file), Path::new("src/inner/lib.rs"));
         assert_eq!(mention("use preempt::sync::Mutex;\nuse std::sync::Arc;\n"), None);
-        std::fs::remove_dir_all(&package).expect("it is there");
+        std::fs::remove_dir_all(&package).expect("the text occurs");
         assert_eq!(in_package(&package), None);
     }
 
@@ -512,7 +512,7 @@ mod tests {
                     four({ five(); }); }); }";
         let text = |word: &str| {
             let (from, to) =
-                function(code, code.find(word).expect("it is there")).expect("a function");
+                function(code, code.find(word).expect("the text occurs")).expect("a function");
             &code[from..to]
         };
         assert_eq!(text("one"), "{ one(); ");

@@ -60,7 +60,8 @@ pub fn asserted(plan: Plan, text: &str) -> BTreeSet<String> {
     let asserted = findings.filter(|finding| finding.failure.kind == FailureKind::Assertion);
     let outcomes = asserted.map(|finding| {
         let message = finding.failure.message;
-        let outcome = message.strip_prefix("assertion failed: ").expect("it has this prefix");
+        let outcome =
+            message.strip_prefix("assertion failed: ").expect("a failed assertion has this prefix");
         if outcome == "no registers" { String::new() } else { outcome.to_owned() }
     });
     outcomes.collect()

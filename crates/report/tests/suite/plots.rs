@@ -62,7 +62,7 @@ fn line(svg: &str, name: &str) -> Vec<(f64, f64)> {
     let after = svg.split_once(&format!("<title>{name}</title>")).expect("the series is there").1;
     let path = after
         .split_once("d=\"M")
-        .expect("it has a line")
+        .expect("the series has a line")
         .1
         .split('"')
         .next()
@@ -128,7 +128,7 @@ fn the_legend_hides_nothing() {
     let left: f64 = attributes
         .iter()
         .find(|(key, _)| key == "x")
-        .expect("it has a place")
+        .expect("the point has a position")
         .1
         .parse()
         .expect("a number");
@@ -165,7 +165,8 @@ fn series_differ_by_more_than_their_colour() {
     }
     let svg = many.to_svg();
     let looks = (0..6).map(|n| {
-        let after = svg.split_once(&format!("<title>series {n}</title>")).expect("it is there").1;
+        let after =
+            svg.split_once(&format!("<title>series {n}</title>")).expect("the series is drawn").1;
         let dash = after.split(" d=").next().expect("a path").to_owned();
         dash.split_once("stroke-dasharray").map(|(_, dash)| dash.to_owned())
     });

@@ -150,9 +150,9 @@ impl Narrate for Process {
 fn replayed(threads: &[usize]) -> (Replayed, Schedule) {
     let steps = threads.iter().map(|&number| Choice::of(ThreadId::new(number)));
     let schedule = Schedule::new(steps.collect());
-    let mut cursor = Cursor::over(Process::default()).expect("it needs nothing");
+    let mut cursor = Cursor::over(Process::default()).expect("this process never restarts");
     let mut replayed =
-        record(&mut cursor, &schedule, Numbering::Portable).expect("it needs nothing");
+        record(&mut cursor, &schedule, Numbering::Portable).expect("this process never restarts");
     if let Some(failure) = replayed.failures.first().cloned() {
         replayed.explain(&mut cursor, failure);
     }
@@ -213,9 +213,10 @@ fn a_step_that_cannot_be_taken_ends_the_trace() {
     let unknown = "one of thread 9, which does not exist";
     assert_eq!(misfit(&[5, 9]), (1, unknown.to_owned(), "pid 5, pid 3".to_owned()));
     let second = Choice { thread: ThreadId::new(5), alternative: 1 };
-    let mut cursor = Cursor::over(Process::default()).expect("it needs nothing");
+    let mut cursor = Cursor::over(Process::default()).expect("this process never restarts");
     let schedule = Schedule::new(vec![second]);
-    let replayed = record(&mut cursor, &schedule, Numbering::Portable).expect("it needs nothing");
+    let replayed =
+        record(&mut cursor, &schedule, Numbering::Portable).expect("this process never restarts");
     let misfit = replayed.misfit.expect("there is one alternative");
     assert!(matches!(misfit.reason, Reason::NoAlternative(_)));
     assert_eq!(

@@ -73,7 +73,7 @@ proptest! {
         let ending = if fails { Ending::Described(describe(&failure())) } else { Ending::Unknown };
         let word = token::token(&schedule, &ending);
         prop_assert!(token::looks_like_one(&word));
-        let read = token::parse(&word).expect("it was just written");
+        let read = token::parse(&word).expect("the bytes were just written");
         prop_assert_eq!(&read.schedule, &schedule);
         prop_assert_eq!(read.ending.is_same(Some(&failure())), fails.then_some(true));
         prop_assert_eq!(read.ending.is_same(None), fails.then_some(false));

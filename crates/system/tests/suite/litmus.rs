@@ -93,7 +93,7 @@ impl State {
     fn mark(&mut self, thread: usize, location: usize, order: Order, writes: bool) {
         let id = ThreadId::new(thread);
         let time = self.clocks.epoch(id).time;
-        let now = self.clocks.now(id).expect("it has an epoch").clone();
+        let now = self.clocks.now(id).expect("a running thread has an epoch").clone();
         let is_plain = order == Order::Plain;
         let mark = Mark { thread, time, location, is_plain, writes };
         self.is_racy |= self.marks.iter().any(|earlier| {
@@ -152,7 +152,7 @@ impl State {
             }
             Next::Lock(mutex) | Next::Unlock(mutex) => {
                 self.clocks.epoch(id);
-                let before = self.clocks.now(id).expect("it has an epoch").clone();
+                let before = self.clocks.now(id).expect("a running thread has an epoch").clone();
                 if let Next::Lock(_) = next {
                     self.holders[mutex] = Some(thread);
                     self.clocks.acquire(id, mutex as u32);
@@ -160,7 +160,7 @@ impl State {
                     self.holders[mutex] = None;
                     self.clocks.release(id, mutex as u32);
                 }
-                let after = self.clocks.now(id).expect("it has an epoch");
+                let after = self.clocks.now(id).expect("a running thread has an epoch");
                 let objects = std::iter::once((mutex as u32, Access::Write));
                 self.memory.act(id, objects, 0, (&before, after));
                 self.graph.orders[mutex].push((thread, nth));
@@ -177,7 +177,7 @@ impl State {
             &self.graph,
             |thread, register| self.threads[thread].registers[register],
             |thread| self.next(program, thread) != Next::End,
-            |location| self.memory.latest(location as u32).expect("it was initialised"),
+            |location| self.memory.latest(location as u32).expect("the cell was initialised"),
         )
     }
 }

@@ -33,7 +33,8 @@ fn cut_and_changed_checkpoints() {
             let bit = random.below(8 * whole.len());
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
-        let refusal = Saved::open(Cursor::new(bytes)).err().expect("it is refused").to_string();
+        let refusal =
+            Saved::open(Cursor::new(bytes)).err().expect("the input is refused").to_string();
         assert!(refusal.contains("damaged") || refusal.contains("not a checkpoint"), "{refusal}");
     }
 }

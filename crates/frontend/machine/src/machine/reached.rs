@@ -55,7 +55,8 @@ impl Items {
         found.sort_unstable();
         found.dedup_by_key(|(item, _)| *item);
         let items: Vec<Item> = found.iter().map(|&(item, _)| item).collect();
-        let number = |item: Item| items.binary_search(&item).expect("it was collected") as u32;
+        let number =
+            |item: Item| items.binary_search(&item).expect("every item was collected") as u32;
         let mut implied_by: Vec<u32> = Vec::with_capacity(items.len());
         for &(item, before) in &found {
             // An item comes after the one that implies it, which may be implied by another one.

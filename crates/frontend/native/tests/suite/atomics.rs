@@ -10,7 +10,8 @@ use crate::compile::instrumented;
 
 fn native(name: &str, level: Level) -> Native {
     let path = instrumented(name, level);
-    let native = Native::new(Executable::find(&path, Vec::new()).expect("it can be explored"));
+    let native =
+        Native::new(Executable::find(&path, Vec::new()).expect("the program can be explored"));
     assert_eq!(native.level(), level, "{name}");
     native
 }
@@ -97,7 +98,7 @@ fn a_thread_that_waits_in_a_loop_is_held_back_and_the_report_says_so() {
 #[test]
 fn an_infinite_loop_reaches_the_step_limit() {
     let path = instrumented("spin_forever", Level::Memory);
-    let mut executable = Executable::find(&path, Vec::new()).expect("it can be explored");
+    let mut executable = Executable::find(&path, Vec::new()).expect("the program can be explored");
     executable.max_steps = 200;
     let search = icb(1).build_for_program().expect("the plan is possible");
     let (outcome, native) = search.run_program(Native::new(executable), &());

@@ -139,7 +139,8 @@ struct Measured {
 
 #[test]
 fn published_bugs_are_found_at_their_bounds() {
-    let read = |file: &str| std::fs::read_to_string(folder().join(file)).expect("it can be read");
+    let read =
+        |file: &str| std::fs::read_to_string(folder().join(file)).expect("the file is readable");
     let known: BTreeMap<String, Known> =
         toml::from_str(&read("literature.toml")).expect("the file has this form");
     let measured: BTreeMap<String, Measured> =

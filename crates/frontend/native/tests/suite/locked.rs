@@ -25,8 +25,8 @@ fn compiled(name: &str) -> PathBuf {
 
 /// The program with its locked instructions as scheduling points.
 fn patched(path: &Path) -> Executable {
-    let mut executable = Executable::find(path, Vec::new()).expect("it can be explored");
-    executable.patch_atomics().expect("it was built without instrumentation");
+    let mut executable = Executable::find(path, Vec::new()).expect("the program can be explored");
+    executable.patch_atomics().expect("the program is not instrumented");
     executable
 }
 
@@ -68,7 +68,7 @@ fn numbers(name: &str) -> String {
         outcome.bounds.iter().map(|bound| bound.all.executions.to_string()).collect();
     let _ = writeln!(text, "executions = [{}]", per_bound.join(", "));
     let _ = writeln!(text, "patched = {}", native.patched());
-    let unmodified = Executable::find(&path, Vec::new()).expect("it can be explored");
+    let unmodified = Executable::find(&path, Vec::new()).expect("the program can be explored");
     let (outcome, native) = explore(unmodified, plan(bound));
     assert_eq!((native.level(), native.patched()), (Level::Calls, 0));
     let _ = writeln!(text, "without = {:?}\n", outcome.verdict.word());
@@ -120,7 +120,7 @@ fn all_atomic_instructions_of_a_rust_program_are_patched() {
     assert_eq!(native.patched() as usize, disassembled(&path), "{}", native.visibility());
     assert!(native.visibility().contains(&format!("({} patched)", native.patched())));
     // Without patching, the locks' atomic instructions are not visible.
-    let unmodified = Executable::find(&path, Vec::new()).expect("it can be explored");
+    let unmodified = Executable::find(&path, Vec::new()).expect("the program can be explored");
     let (outcome, _) = explore(unmodified, plan(1));
     assert_eq!(outcome.findings, []);
 }
@@ -150,7 +150,7 @@ fn options_that_need_to_see_all_accesses_are_refused() {
     let why = weak.suits(&Plan { memory: MemoryModel::Weak, ..plan(1) });
     assert!(why.expect_err("orders are not visible").contains("--memory weak"));
     let path = instrumented("atomic_counter", Level::Atomics);
-    let mut executable = Executable::find(&path, Vec::new()).expect("it can be explored");
+    let mut executable = Executable::find(&path, Vec::new()).expect("the program can be explored");
     let why = executable.patch_atomics().expect_err("it was built with instrumentation");
     assert!(why.contains("leave out --atomics"), "{why}");
 }

@@ -38,7 +38,7 @@ fn executions_with_different_output_are_found() {
         assert!(message.contains("line 1 is `two`, there it is `one`"), "{message}");
         assert_eq!(native.reference_output().as_deref(), Some("one\ntwo\n"));
         let narrated = narrate(&native, &finding.schedule, Numbering::Slots, |_| None);
-        assert_eq!(narrated.expect("it can be described").output, "two\none\n");
+        assert_eq!(narrated.expect("the execution can be described").output, "two\none\n");
     }
     let same = with("handover", |handover| handover.same_output = true);
     assert_eq!(explore(same.clone(), 1).0.verdict, Verdict::Ok);
@@ -84,7 +84,7 @@ fn an_execution_that_takes_too_long_is_stopped() {
     });
     let started = Instant::now();
     let (outcome, native) = explore(slow, 1);
-    let why = native.refusal().expect("it never ends");
+    let why = native.refusal().expect("the endless program is refused");
     assert!(why.contains("more than 0.3 seconds") && why.contains("--max-time"), "{why}");
     assert!(outcome.findings.is_empty());
     assert!(started.elapsed() < Duration::from_secs(300), "the other limit did not end it");

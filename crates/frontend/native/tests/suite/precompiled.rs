@@ -30,7 +30,8 @@ const RIGHT: [(&str, [u64; 3]); 6] = [
 
 fn explore(name: &str, plan: Plan) -> (Outcome, Native) {
     let path = instrumented(name, Level::Atomics);
-    let native = Native::new(Executable::find(&path, Vec::new()).expect("it can be explored"));
+    let native =
+        Native::new(Executable::find(&path, Vec::new()).expect("the program can be explored"));
     let search = plan.build_for_program().expect("the plan is possible");
     let (outcome, native) = search.run_program(native, &());
     assert_eq!(native.refusal(), None, "{name}");
@@ -61,7 +62,8 @@ fn an_executable_without_symbols_passes_under_an_assumption() {
     let stripped = path.with_file_name("flag_condvar_lost_stripped");
     let status = std::process::Command::new("strip").arg("-o").args([&stripped, &path]).status();
     assert!(status.expect("strip belongs to gcc").success());
-    let native = Native::new(Executable::find(&stripped, Vec::new()).expect("it can be explored"));
+    let native =
+        Native::new(Executable::find(&stripped, Vec::new()).expect("the program can be explored"));
     let search = icb(Cache::Hb).build_for_program().expect("the plan is possible");
     let (outcome, native) = search.run_program(native, &());
     assert_eq!(outcome.verdict, Verdict::Ok);
@@ -74,7 +76,7 @@ fn an_executable_without_symbols_passes_under_an_assumption() {
 #[test]
 fn reductions_are_refused_where_precompiled_code_synchronises() {
     let path = instrumented("once_park_lost", Level::Atomics);
-    let executable = Executable::find(&path, Vec::new()).expect("it can be explored");
+    let executable = Executable::find(&path, Vec::new()).expect("the program can be explored");
     assert_eq!(executable.suits(&icb(Cache::Hb)), Ok(()));
     for reduction in [Reduction::Sleep, Reduction::Optimal] {
         let why = executable.suits(&Plan { reduction, ..Plan::new() });

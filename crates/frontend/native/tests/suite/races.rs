@@ -29,7 +29,7 @@ const EXECUTIONS: u64 = 300;
 fn explore(name: &str, argument: Option<&str>, keep_going: bool) -> (Outcome, Native) {
     let path = instrumented(name, Level::Memory);
     let args = argument.iter().map(Into::into).collect();
-    let native = Native::new(Executable::find(&path, args).expect("it can be explored"));
+    let native = Native::new(Executable::find(&path, args).expect("the program can be explored"));
     let order = Order::Icb { cache: Cache::Hb };
     let limits = Limits { executions: Some(EXECUTIONS), ..Limits::default() };
     let plan = Plan { order, bound: Some(2), limits, keep_going, ..Plan::new() };
@@ -83,7 +83,7 @@ fn programs_whose_accesses_are_ordered_have_no_races() {
 #[test]
 fn races_can_be_ignored() {
     let path = instrumented("race_counter", Level::Memory);
-    let mut executable = Executable::find(&path, Vec::new()).expect("it can be explored");
+    let mut executable = Executable::find(&path, Vec::new()).expect("the program can be explored");
     executable.races = false;
     let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
     let search = plan.build_for_program().expect("the plan is possible");

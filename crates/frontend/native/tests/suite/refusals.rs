@@ -27,10 +27,21 @@ fn files_that_are_not_dynamic_executables_are_refused_with_advice() {
     let setuid = target.join("setuid");
     std::fs::copy(compiled("abba"), &setuid).expect("the target folder can be written");
     mode(&setuid, 0o4755);
+    let text = target.join("text");
+    std::fs::write(&text, "text\n").expect("the target folder can be written");
+    mode(&text, 0o644);
+    // The Go linker adds this section to a program that is linked with the C library, too.
+    let section = target.join("go.h");
+    let content = "__attribute__((section(\".go.buildinfo\"), used)) static char go[1];\n";
+    std::fs::write(&section, content).expect("the target folder can be written");
+    let section = section.to_str().expect("the path is UTF-8");
     for (path, words) in [
         (folder().join("no such program"), "No such file"),
         (folder(), "is a directory"),
-        (folder().join("abba.c"), "is not executable"),
+        (folder().join("abba.c"), "is source code: compile it"),
+        (folder().join("../abba/model.pre"), "is a model: check it with `preempt check`"),
+        (text, "is not executable"),
+        (compiled_with("abba", &["-include", section]), "is a Go program"),
         (script, "is a script"),
         (setuid, "setuid"),
         (compiled_with("abba", &["-static"]), "is linked statically"),
@@ -45,7 +56,7 @@ fn files_that_are_not_dynamic_executables_are_refused_with_advice() {
 #[test]
 fn an_executable_that_is_not_position_independent_is_explored() {
     let fixed = compiled_with("abba", &["-no-pie"]);
-    let executable = Executable::find(&fixed, Vec::new()).expect("it can be explored");
+    let executable = Executable::find(&fixed, Vec::new()).expect("the program can be explored");
     let plan = Plan { order: Order::Icb { cache: Cache::Hb }, bound: Some(1), ..Plan::new() };
     let search = plan.build_for_program().expect("the plan is possible");
     let (outcome, native) = search.run_program(Native::new(executable), &());

@@ -91,7 +91,7 @@ fn the_identity_depends_on_the_contents_the_arguments_and_the_input() {
         let args = args.iter().map(Into::into).collect();
         let path = crate::compile::compiled(name);
         let found = preempt_native::Executable::find(&path, args);
-        found.expect("it can be explored").identity().expect("it can be read")
+        found.expect("the program can be explored").identity().expect("the file is readable")
     };
     let one = identity("abba", &["a", "b"]);
     assert_eq!(identity("abba", &["a", "b"]), one);
@@ -101,7 +101,7 @@ fn the_identity_depends_on_the_contents_the_arguments_and_the_input() {
         assert_ne!(identity(name, args), one, "{name} {args:?}");
     }
     let mut input = crate::compile::executable("abba");
-    let before = input.identity().expect("it can be read");
+    let before = input.identity().expect("the file is readable");
     input.stdin = Some(crate::compile::folder().join("numbers.toml"));
-    assert_ne!(input.identity().expect("it can be read"), before);
+    assert_ne!(input.identity().expect("the file is readable"), before);
 }

@@ -34,7 +34,7 @@ fn explored(executable: Executable) -> (Outcome, Native) {
 #[test]
 fn a_panic_is_found_with_its_message_and_its_position() {
     let out = compiled("panics", &[]);
-    let executable = Executable::find(&out, Vec::new()).expect("it can be explored");
+    let executable = Executable::find(&out, Vec::new()).expect("the program can be explored");
     let (outcome, _) = explored(executable);
     let finding = outcome.findings.first().expect("there is an error");
     assert_eq!((finding.failure.kind, finding.preemptions), (FailureKind::Panic, 1));
@@ -50,7 +50,7 @@ fn a_panic_is_a_failure_if_the_test_fails() {
     let out = compiled("tests", &["--test"]);
     let test = |name: &str, harness| {
         let args = [name, "--exact", "--test-threads=1"].map(Into::into).to_vec();
-        let mut executable = Executable::find(&out, args).expect("it can be explored");
+        let mut executable = Executable::find(&out, args).expect("the program can be explored");
         executable.harness = harness;
         explored(executable)
     };

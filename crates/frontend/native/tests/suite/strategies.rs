@@ -93,7 +93,8 @@ fn a_reduction_has_one_execution_for_each_trace() {
             .map(|reduction| {
                 let plan = Plan { order: Order::Executions, reduction, ..Plan::new() };
                 let limits = preempt_explore::Limits { executions: Some(20_000), ..plan.limits };
-                let search = Plan { limits, ..plan }.build_for_program().expect("it is possible");
+                let search =
+                    Plan { limits, ..plan }.build_for_program().expect("the plan is allowed");
                 let (outcome, _) = search.run_program(program(name), &());
                 assert!(outcome.complete, "{name}: {reduction:?}");
                 let tally = outcome.tally.expect("executions are counted");

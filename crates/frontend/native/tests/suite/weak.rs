@@ -155,7 +155,8 @@ fn litmus(tests: &[Expected]) -> PathBuf {
 }
 
 fn weak(path: &Path, argument: &str) -> Executable {
-    let mut executable = Executable::find(path, vec![argument.into()]).expect("it can be explored");
+    let mut executable =
+        Executable::find(path, vec![argument.into()]).expect("the program can be explored");
     executable.memory = MemoryModel::Weak;
     executable
 }
@@ -384,6 +385,6 @@ fn an_executable_of_rust_without_line_tables_is_refused() {
     let plan = Plan { memory: MemoryModel::Weak, ..icb(1) };
     let search = plan.build_for_program().expect("the plan is possible");
     let (_, native) = search.run_program(Native::new(executable), &());
-    let why = native.refusal().expect("it is refused");
+    let why = native.refusal().expect("the input is refused");
     assert!(why.contains("--memory weak needs line tables"), "{why}");
 }

@@ -39,14 +39,14 @@ impl<T> OnceLock<T> {
     #[track_caller]
     pub fn wait(&self) -> &T {
         self.once.wait_force();
-        self.read().expect("it was initialised")
+        self.read().expect("the cell was initialised")
     }
 
     /// Sets the value, unless there is one.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
-        self.get_or_init(|| value.take().expect("it is initialised once"));
+        self.get_or_init(|| value.take().expect("the closure runs once"));
         value.map_or(Ok(()), Err)
     }
 
@@ -59,7 +59,7 @@ impl<T> OnceLock<T> {
             // SAFETY: `once` admits one thread, and no thread reads before this is complete.
             unsafe { *self.value.get() = Some(value) };
         });
-        self.read().expect("it was initialised")
+        self.read().expect("the cell was initialised")
     }
 
     /// The value.

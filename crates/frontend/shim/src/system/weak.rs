@@ -185,7 +185,7 @@ pub(super) fn synchronise(runtime: &mut Runtime, choice: Choice, step: StartedSt
     clocks.epoch(thread);
     let before = clocks.now(thread).map_or_else(VectorClock::new, VectorClock::clone);
     race::synchronise(clocks, thread, &op, alternative, reply);
-    let after = clocks.now(thread).expect("it has an epoch");
+    let after = clocks.now(thread).expect("a running thread has an epoch");
     let objects = runtime.recording.names().objects();
     let access = |object: u32| match op.kind {
         _ if op.is_load() => Access::Read,

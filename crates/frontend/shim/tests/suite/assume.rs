@@ -15,7 +15,7 @@ fn reads_the_store() {
         move || x.store(1, SeqCst)
     });
     assume(x.load(SeqCst) == 1);
-    stores.join().expect("it does not panic");
+    stores.join().expect("the thread does not panic");
 }
 
 /// In the first execution the load comes first. A reduction sees the race with the store only
@@ -66,7 +66,7 @@ fn waiting_for_a_thread_whose_assumption_failed_is_not_a_deadlock() {
         assume(*mine == 1);
         *mine += 1;
         drop(mine);
-        other.join().expect("it does not panic");
+        other.join().expect("the thread does not panic");
         // Before the lock of the test's own set: an execution may be abandoned at any step.
         let end = *n.lock().expect("not poisoned");
         seen.lock().expect("not poisoned").insert(end);

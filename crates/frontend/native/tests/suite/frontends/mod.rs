@@ -122,7 +122,8 @@ fn executable(path: &Path, args: &[&str]) -> Explored {
 
 /// The C form. It is instrumented only if it uses atomics.
 fn c(name: &str) -> Explored {
-    let text = std::fs::read_to_string(folder().join(format!("{name}.c"))).expect("it can be read");
+    let text =
+        std::fs::read_to_string(folder().join(format!("{name}.c"))).expect("the file is readable");
     let level = if text.contains("stdatomic.h") { Level::Memory } else { Level::Calls };
     let flags = flags(Compiler::Gcc, level, &runtime());
     executable(&gcc(&folder(), name, &flags.iter().map(String::as_str).collect::<Vec<_>>()), &[])
@@ -223,7 +224,7 @@ fn a_program_has_the_same_verdict_in_every_form() {
         let entries: Vec<String> =
             actual.iter().map(|(name, expected)| expected.to_toml(name)).collect();
         std::fs::write(&path, format!("{head}\n{}", entries.join("\n")))
-            .expect("it can be written");
+            .expect("the file is writable");
         return;
     }
     assert_eq!(actual, expected);

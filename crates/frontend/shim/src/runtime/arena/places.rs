@@ -424,13 +424,13 @@ mod tests {
         let (place, record) = blocks.place(0, wide, SIZE).expect("there is room");
         (record.block.size, record.state, record.holds_objects) = (40, Use::Live, false);
         let unique = record.at as usize;
-        blocks.find(0, met).expect("it is there").holds_objects = true;
+        blocks.find(0, met).expect("the block was added").holds_objects = true;
         for offset in [met, unique, at + GRAIN, 1 << 16] {
             assert_eq!(blocks.free_plain(0, offset, by), None, "{offset}");
         }
         assert_eq!(blocks.free_plain(0, at, by), Some(40));
         assert_eq!(blocks.free_plain(0, at, by), None, "twice");
-        assert_eq!(blocks.find(0, at).expect("it is there").state, Use::Freed(by));
+        assert_eq!(blocks.find(0, at).expect("the block was added").state, Use::Freed(by));
         assert_eq!(placed(&mut blocks, 2, 40).0, plain);
         assert_ne!(place, plain);
         blocks.clear();
