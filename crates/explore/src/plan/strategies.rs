@@ -469,6 +469,21 @@ const EXECUTIONS: Entry = Entry {
     properties: SOUND,
     ..STATES
 };
+/// A search of executions by their number of preemptions or delays.
+const BY_LEVELS: Entry = Entry {
+    parameter: ParameterKind::Cache,
+    conflicts: &[&RACES_AND_STATE_CACHE, &JOBS_AND_RACES, &JOBS_AND_DEPTH, &STORE_OF_EXECUTIONS],
+    construct: |plan| {
+        let (cost, cache) = match plan.order {
+            Order::Icb { cache } => (Cost::Preemptions, cache),
+            Order::Delay { cache } => (Cost::Delays, cache),
+            _ => return None,
+        };
+        let Plan { bound, past_bound, .. } = *plan;
+        executions(plan, ExecutionSearch::Icb { cost, cache, bound, past_bound })
+    },
+    ..EXECUTIONS
+};
 const SAMPLE: Entry = Entry {
     guarantee: "none: a sample",
     class: Class::Sample,
@@ -560,33 +575,17 @@ pub static STRATEGIES: [Entry; 27] = [
     Entry {
         name: "icb",
         value: Value::Order(Order::Icb { cache: Cache::State }),
-        parameter: ParameterKind::Cache,
         summary: "executions by their number of preemptions (iterative context bounding)",
         description: "Executions without preemptions, then those with one, and so on (iterative \
                       context bounding). The first error has the fewest preemptions, and every \
                       completed bound is covered completely. A bound ends the search there; a \
                       cache avoids repeated steps.",
         guarantee: "complete within each bound; the first error has the fewest preemptions",
-        conflicts: &[
-            &RACES_AND_STATE_CACHE,
-            &JOBS_AND_RACES,
-            &JOBS_AND_DEPTH,
-            &STORE_OF_EXECUTIONS,
-        ],
-        construct: |plan| match plan.order {
-            Order::Icb { cache } => {
-                let Plan { bound, past_bound, .. } = *plan;
-                let cost = Cost::Preemptions;
-                executions(plan, ExecutionSearch::Icb { cost, cache, bound, past_bound })
-            }
-            _ => None,
-        },
-        ..EXECUTIONS
+        ..BY_LEVELS
     },
     Entry {
         name: "delay",
         value: Value::Order(Order::Delay { cache: Cache::State }),
-        parameter: ParameterKind::Cache,
         summary: "executions by their number of delays (delay bounding)",
         description: "Executions by their number of delays (delay bounding). Round robin runs \
                       each thread until it waits or ends, and then the next one; a delay skips \
@@ -595,21 +594,7 @@ pub static STRATEGIES: [Entry; 27] = [
                       few executions. Every completed bound is covered completely. --bound counts \
                       delays.",
         guarantee: "complete within each bound; the first error has the fewest delays",
-        conflicts: &[
-            &RACES_AND_STATE_CACHE,
-            &JOBS_AND_RACES,
-            &JOBS_AND_DEPTH,
-            &STORE_OF_EXECUTIONS,
-        ],
-        construct: |plan| match plan.order {
-            Order::Delay { cache } => {
-                let Plan { bound, past_bound, .. } = *plan;
-                let cost = Cost::Delays;
-                executions(plan, ExecutionSearch::Icb { cost, cache, bound, past_bound })
-            }
-            _ => None,
-        },
-        ..EXECUTIONS
+        ..BY_LEVELS
     },
     Entry {
         name: "cb-dfs",
