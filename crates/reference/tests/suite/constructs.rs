@@ -329,9 +329,9 @@ const PROGRAMS: &[(&str, &str)] = &[
     ),
     (
         "a wait whose mutex is chosen by a shared variable",
-        "mutex m[2]; condvar c; var j = 1; thread t { m[1].lock(); c.wait(m[j]); j = 0;
-           c.notify_one(); }
-         thread u { m[1].lock(); c.notify_all(); m[1].unlock(); j = 1; }",
+        "mutex m[2]; condvar c; var j = 0;
+         thread t { m[0].lock(); m[1].lock(); c.wait(m[j]); m[0].unlock(); yield; }
+         thread u { j = 1; c.notify_all(); }",
     ),
     (
         "the variable of a quantifier, and a parameter of another function in its place",

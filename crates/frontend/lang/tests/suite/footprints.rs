@@ -80,3 +80,27 @@ fn locations_are_data_synchronisation_or_stages_of_threads() {
     ];
     assert_eq!(kinds, expected);
 }
+
+/// A statement that is one step and waits after its first access.
+#[test]
+fn a_step_that_blocks_late_changes_nothing() {
+    let text = "steps statement; channel(1, int) c, d; var x = 0;
+        thread s { c.send(3); }
+        thread t { x = c.recv() + d.recv(); }
+        thread u { x = swap(x, 2) + d.recv(); }";
+    let machine = preempt_lang::load(&Source::new("model.pre", text), &[]).expect("a good model");
+    let mut stepper = machine.stepper();
+    let mut step = |state: &mut [u64], thread| {
+        let choice = Choice::of(ThreadId::new(thread));
+        stepper.step_with_footprint(state, choice, &mut Footprint::new())
+    };
+    let mut before = vec![0; machine.shape().words];
+    assert!(matches!(machine.stepper().initial(&mut before), Step::Moved { .. }));
+    assert!(matches!(step(&mut before, 0), Step::Moved { .. }));
+    for thread in [1, 2] {
+        let mut state = before.clone();
+        let blocked = step(&mut state, thread);
+        assert!(matches!(blocked, Step::Blocked { resting: false }), "{blocked:?}");
+        assert_eq!(state, before);
+    }
+}

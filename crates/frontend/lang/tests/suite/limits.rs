@@ -42,7 +42,7 @@ fn a_thread_that_can_fail_only_by_a_limit_fails() {
             "record R { n: *R } var p: *R; thread t { loop { p = new R { n: p }; } }",
             "more than 1000 live",
         ),
-        ("fn f() -> int { return f(); } thread t { f(); }", "more than 1000 nested calls"),
+        ("fn f() { f(); } thread t { f(); }", "more than 1000 nested calls"),
         ("var x = -2147483648; thread t { if -x > 0 { skip; } }", "integer overflow"),
         (
             "fn f(a: int, b: int, c: int, d: int) -> int { var l: [int; 4]; l[0] = a + 70000;
