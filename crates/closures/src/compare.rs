@@ -274,8 +274,14 @@ fn judge(
     if let Some(kind) = found.keys().find(|kind| !compared.possible.contains_key(kind)) {
         return Err(format!("false alarm: {kind:?}, {}", first(kind)));
     }
-    // The library continues an execution after a failure; the reference does not.
-    if summary.failures.keys().all(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
+    // The library continues an execution after a failure; the reference does not. The values are
+    // recorded when main ends, which a detached thread may outlive and then fail.
+    let are_final = if program.unobserved().is_empty() {
+        summary.failures.keys().all(|kind| matches!(kind, Kind::Deadlock | Kind::Livelock))
+    } else {
+        summary.failures.is_empty() && summary.discarded == 0
+    };
+    if are_final
         && let Some(observed) =
             seen.observed.iter().find(|observed| !summary.observed.contains_key(*observed))
     {

@@ -12,7 +12,7 @@ use crate::program::{
 use crate::random::Random;
 
 /// All constructs, for measuring coverage: see [`Statement::construct`].
-pub const CONSTRUCTS: [&str; 81] = [
+pub const CONSTRUCTS: [&str; 82] = [
     "load",
     "store",
     "swap",
@@ -51,6 +51,7 @@ pub const CONSTRUCTS: [&str; 81] = [
     "unpark",
     "spawn",
     "join",
+    "detach",
     "is_finished",
     "scope",
     "choose",
@@ -275,7 +276,9 @@ impl Generator {
                 let used = |statement: &Statement| matches!(statement, Statement::Unpark(of) | Statement::IsFinished(of) if *of == child);
                 let first = threads[parent].iter().rposition(used).unwrap_or(at) + 1;
                 let after = first + self.random.below(threads[parent].len() + 1 - first);
-                threads[parent].insert(after, Statement::Join(child));
+                let detach = self.random.percent(25);
+                let end = if detach { Statement::Detach(child) } else { Statement::Join(child) };
+                threads[parent].insert(after, end);
             }
         }
     }

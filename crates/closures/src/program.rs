@@ -155,6 +155,8 @@ pub enum Statement {
     Spawn(usize),
     /// Joins a thread and panics if it panicked.
     Join(usize),
+    /// Drops the handle of a thread, which then runs on its own.
+    Detach(usize),
     /// Observes whether a thread has ended.
     IsFinished(usize),
     /// Spawns threads in a scope, executes a block there, and leaves the scope.
@@ -311,6 +313,7 @@ impl Statement {
             S::Unpark(_) => "unpark",
             S::Spawn(_) => "spawn",
             S::Join(_) => "join",
+            S::Detach(_) => "detach",
             S::IsFinished(_) => "is_finished",
             S::Scope(..) => "scope",
             S::Choose(_) => "choose",
@@ -396,6 +399,36 @@ impl Program {
         let mut found = false;
         self.visit(|statement| found |= is(statement));
         found
+    }
+
+    /// The threads that this one starts, in the order of its statements.
+    pub fn started_by(&self, thread: usize) -> Vec<usize> {
+        let mut started = Vec::new();
+        for statement in &self.threads[thread] {
+            match statement {
+                Statement::Spawn(child) => started.push(*child),
+                Statement::Scope(children, _) => started.extend(children),
+                _ => {}
+            }
+        }
+        started
+    }
+
+    /// The threads whose observed values are lost: those that are detached, and all that
+    /// they start.
+    pub fn unobserved(&self) -> Vec<usize> {
+        let mut unobserved = Vec::new();
+        self.visit(|statement| {
+            if let Statement::Detach(child) = statement {
+                unobserved.push(*child);
+            }
+        });
+        let mut next = 0;
+        while let Some(&thread) = unobserved.get(next) {
+            unobserved.extend(self.started_by(thread));
+            next += 1;
+        }
+        unobserved
     }
 
     /// Whether the program uses the channel.

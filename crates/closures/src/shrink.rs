@@ -60,7 +60,7 @@ fn is_valid(program: &Program) -> bool {
                 Statement::Scope(children, _) => {
                     children.iter().for_each(|child| started[*child] += 1)
                 }
-                Statement::Join(child) => {
+                Statement::Join(child) | Statement::Detach(child) => {
                     open &= own.contains(child);
                     own.retain(|other| other != child);
                 }
@@ -87,6 +87,7 @@ fn without_thread(program: &Program, thread: usize) -> Option<Program> {
         block.retain(|statement| match statement {
             Statement::Spawn(of)
             | Statement::Join(of)
+            | Statement::Detach(of)
             | Statement::Unpark(of)
             | Statement::IsFinished(of) => *of != gone,
             _ => true,
@@ -95,6 +96,7 @@ fn without_thread(program: &Program, thread: usize) -> Option<Program> {
             match statement {
                 Statement::Spawn(of)
                 | Statement::Join(of)
+                | Statement::Detach(of)
                 | Statement::Unpark(of)
                 | Statement::IsFinished(of) => {
                     *of -= usize::from(*of > gone);

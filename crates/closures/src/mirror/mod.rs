@@ -21,7 +21,7 @@ use preempt::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockWriteGuard, TryLockErr
 use preempt::thread;
 
 use self::loops::{poll, wait_for};
-use self::shared::{End, Guard, Kit, Node, Shared, free, kits, started_by};
+use self::shared::{End, Guard, Kit, Node, Shared, free, kits};
 use crate::program::{AtomicOp, Ordering, Program, Statement};
 
 preempt::thread_local! {
@@ -54,6 +54,7 @@ pub fn execute(program: &Plain<Program>) -> Vec<Vec<i64>> {
     for (thread, values) in seen {
         all[thread] = values;
     }
+    program.unobserved().into_iter().for_each(|thread| all[thread].clear());
     all
 }
 
@@ -126,7 +127,7 @@ impl Thread<'_> {
         let mut moves = vec![child];
         while let Some(thread) = moves.pop() {
             kits[thread] = self.kits[thread].take();
-            moves.extend(started_by(&program, thread));
+            moves.extend(program.started_by(thread));
         }
         move || run(&program, &shared, &main, child, &mut kits)
     }
@@ -261,6 +262,7 @@ impl Thread<'_> {
                     self.open.remove(at.expect("a thread is joined once, by its parent"));
                 self.joined(child, handle);
             }
+            S::Detach(child) => self.open.retain(|(other, _)| *other != child),
             S::IsFinished(child) => {
                 let open = self.open.iter().find(|(other, _)| *other == child);
                 let finished =

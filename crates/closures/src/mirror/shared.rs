@@ -8,7 +8,7 @@ use preempt::sync::atomic::{AtomicI64, AtomicPtr};
 use preempt::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use preempt::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock, Weak};
 
-use crate::program::{ATOMICS, PAIR, Program, Statement};
+use crate::program::{ATOMICS, PAIR, Program};
 
 /// Cells that threads share. The checker decides whether their accesses are ordered.
 pub(super) struct Cells(pub(super) [UnsafeCell<i64>; PAIR]);
@@ -151,17 +151,4 @@ pub(super) fn kits(program: &Program, shared: &Arc<Shared>) -> Vec<Option<Kit>> 
     let kits = ends.into_iter().map(kit).collect();
     drop(arc);
     kits
-}
-
-/// The threads that `thread` spawns.
-pub(super) fn started_by(program: &Program, thread: usize) -> Vec<usize> {
-    let mut started = Vec::new();
-    for statement in &program.threads[thread] {
-        match statement {
-            Statement::Spawn(child) => started.push(*child),
-            Statement::Scope(children, _) => started.extend(children),
-            _ => {}
-        }
-    }
-    started
 }

@@ -7,9 +7,9 @@
 //! state, without caching and without reduction.
 //!
 //! The scheduling points are those of `docs/guide/rust.md`: every operation on an atomic or a lock
-//! is a step, and so is the end of a thread. Spawning belongs to the step before it, and accesses
-//! to cells are not steps. Main runs first, so switching away from it while it is enabled is a
-//! preemption.
+//! is a step, and so is the end of every thread except main. Spawning belongs to the step before
+//! it, and accesses to cells are not steps. Main runs first, so switching away from it while it is
+//! enabled is a preemption.
 //!
 //! Some constructs are one step here and several in the library (see
 //! [`is_exact`](crate::compare::is_exact)): channels, `Once`, `Arc` counts, futures, and loops that
@@ -198,7 +198,8 @@ impl Search<'_> {
         if let Some(kind) = failure {
             summary.waits_busily |= kind == Kind::Livelock && state.waits_busily();
             self.fails(state, kind);
-        } else if let Some(observed) = state.observed() {
+        } else if let Some(mut observed) = state.observed() {
+            self.program.unobserved().into_iter().for_each(|thread| observed[thread].clear());
             let known = self.delays.observed.entry(observed.clone()).or_insert(state.delays);
             *known = state.delays.min(*known);
             self.summary.observed.entry(observed).and_modify(least).or_insert(preemptions);

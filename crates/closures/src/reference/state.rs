@@ -117,7 +117,8 @@ impl State {
     fn pending(&self, thread: usize) -> Option<Op> {
         match self.next[thread].as_ref()? {
             Next::At(op) => Some(*op),
-            Next::Ended(_) => (!self.finished[thread]).then_some(Op::Finish),
+            // No thread can wait for the end of main, so it is not a step.
+            Next::Ended(_) => (thread != 0 && !self.finished[thread]).then_some(Op::Finish),
         }
     }
 

@@ -362,6 +362,10 @@ impl Thread<'_> {
                 Ok(())
             }
             S::Join(thread) => self.join(thread),
+            S::Detach(thread) => {
+                self.open.retain(|&other| other != thread);
+                Ok(())
+            }
             S::IsFinished(thread) => self.see(Op::IsFinished(thread)),
             S::Scope(ref threads, ref block) => self.scope(threads, block),
             S::Choose(below) => self.see(Op::Choose(below)),
