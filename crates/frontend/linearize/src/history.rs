@@ -4,6 +4,8 @@
 //! The order of returns among each other and of calls among each other is not part of a history:
 //! no criterion depends on it. So executions that differ only in it have equal histories.
 
+use std::borrow::Cow;
+
 /// The result of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Answer {
@@ -28,15 +30,28 @@ pub enum Criterion {
     /// calls of one thread may be exchanged otherwise, so the serial executions of a scenario have
     /// to include all orders of its calls.
     Quiescent,
+    /// Like [`Linearizable`](Criterion::Linearizable), against a relaxed specification: a removal
+    /// may pass over this number of elements. The serial executions of a scenario have to include
+    /// those of the relaxed specification.
+    OutOfOrder(u32),
 }
 
 impl Criterion {
     /// The adjective of a structure that satisfies it.
-    pub fn word(self) -> &'static str {
+    pub fn word(self) -> Cow<'static, str> {
         match self {
-            Criterion::Linearizable => "linearizable",
-            Criterion::Sequential => "sequentially consistent",
-            Criterion::Quiescent => "quiescently consistent",
+            Criterion::Linearizable => "linearizable".into(),
+            Criterion::Sequential => "sequentially consistent".into(),
+            Criterion::Quiescent => "quiescently consistent".into(),
+            Criterion::OutOfOrder(k) => format!("{k}-out-of-order linearizable").into(),
+        }
+    }
+
+    /// The number of elements that a removal may pass over.
+    pub fn out_of_order(self) -> u32 {
+        match self {
+            Criterion::OutOfOrder(k) => k,
+            _ => 0,
         }
     }
 }
@@ -133,7 +148,7 @@ impl History {
     /// For each call, the calls that a witness has to place before it.
     pub fn order(&self, criterion: Criterion) -> Vec<u64> {
         match criterion {
-            Criterion::Linearizable => self.before.clone(),
+            Criterion::Linearizable | Criterion::OutOfOrder(_) => self.before.clone(),
             Criterion::Sequential => {
                 (0..self.calls()).map(|call| self.program_order(call)).collect()
             }

@@ -29,6 +29,7 @@
 //! - [`serial`]: the serial executions of a scenario
 //! - [`witness`]: the search for a serial execution that explains a history
 //! - [`table`]: a history as text
+//! - [`explain`]: why a history has no witness, as text
 //!
 //! # Example
 //!
@@ -55,6 +56,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod explain;
 pub mod history;
 pub mod scenario;
 pub mod serial;
@@ -64,7 +66,7 @@ pub mod witness;
 pub use history::{Answer, Criterion, History};
 pub use scenario::{Instance, Rules, Scenario, Symmetry};
 pub use serial::{Outcome, SerialTree};
-pub use witness::{Unexplained, Witness};
+pub use witness::{Specification, Unexplained, Witness};
 
 /// The maximum number of calls of a history: a set of calls is a 64-bit word.
 pub const MAX_CALLS: usize = 64;

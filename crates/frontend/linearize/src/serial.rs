@@ -62,9 +62,11 @@ impl SerialTree {
         next.find(|next| (next.0, next.1) == (call, outcome)).map(|next| next.2)
     }
 
-    /// The outcomes of a call at a point: several if the specification is not deterministic.
-    pub fn outcomes(&self, from: usize, call: usize) -> impl Iterator<Item = Outcome> + '_ {
-        self.nodes[from].next.iter().filter(move |next| next.0 == call).map(|next| next.1)
+    /// The outcomes of a call at a point, each with the point after it: several if the
+    /// specification is not deterministic.
+    pub fn next(&self, from: usize, call: usize) -> impl Iterator<Item = (Outcome, usize)> + '_ {
+        let next = self.nodes[from].next.iter().filter(move |next| next.0 == call);
+        next.map(|&(_, outcome, after)| (outcome, after))
     }
 
     /// The results of an observer at a point.

@@ -13,6 +13,27 @@
 use crate::history::{Answer, Criterion, History};
 use crate::serial::{Outcome, SerialTree};
 
+/// Serial behaviour: a tree whose points are reached by sequences of calls with their outcomes. A
+/// [`SerialTree`] has all of its points; another specification may compute them on demand.
+pub trait Specification {
+    /// The outcomes of a call at a point, each with the point after it: several if the
+    /// specification is not deterministic.
+    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(Outcome, usize)>;
+
+    /// The results of an observer at a point.
+    fn observed(&mut self, at: usize) -> Vec<u32>;
+}
+
+impl Specification for &SerialTree {
+    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(Outcome, usize)> {
+        self.next(from, call).collect()
+    }
+
+    fn observed(&mut self, at: usize) -> Vec<u32> {
+        SerialTree::observed(self, at).to_vec()
+    }
+}
+
 /// The serial executions that explain a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witness {
@@ -41,16 +62,16 @@ pub struct Unexplained {
 /// Searches for a serial execution that explains `history`.
 pub fn search(
     history: &History,
-    tree: &SerialTree,
+    specification: impl Specification,
     criterion: Criterion,
 ) -> Result<Witness, Box<Unexplained>> {
-    search_ignoring(history, tree, criterion, 0)
+    search_ignoring(history, specification, criterion, 0)
 }
 
 /// Like [`search`], but ignores the results of a set of complete calls. The calls still count.
 pub fn search_ignoring(
     history: &History,
-    tree: &SerialTree,
+    specification: impl Specification,
     criterion: Criterion,
     ignored: u64,
 ) -> Result<Witness, Box<Unexplained>> {
@@ -60,7 +81,7 @@ pub fn search_ignoring(
     };
     let mut search = Search {
         history,
-        tree,
+        specification,
         order: history.order(criterion),
         all: history.complete(),
         ignored,
@@ -82,9 +103,9 @@ pub fn search_ignoring(
     Ok(witness)
 }
 
-struct Search<'a> {
+struct Search<'a, S> {
     history: &'a History,
-    tree: &'a SerialTree,
+    specification: S,
     /// For each call, the calls that come before it.
     order: Vec<u64>,
     /// The calls to be placed.
@@ -97,7 +118,7 @@ struct Search<'a> {
     best: Box<Unexplained>,
 }
 
-impl Search<'_> {
+impl<S: Specification> Search<'_, S> {
     /// Whether the calls that are not in `done` can follow, at point `at` of the tree; `placed`
     /// then has all of them, and the pending call.
     fn extend(&mut self, at: usize, done: u64, pending: Option<usize>) -> bool {
@@ -111,13 +132,13 @@ impl Search<'_> {
                 continue;
             }
             let Answer::Returned(result) = self.history.answer(call) else { continue };
-            let fits = |outcome: Outcome| match outcome {
-                Outcome::Returned(serial) => serial == result || self.ignored >> call & 1 == 1,
+            let is_ignored = self.ignored >> call & 1 == 1;
+            let fits = |outcome: &Outcome| match *outcome {
+                Outcome::Returned(serial) => serial == result || is_ignored,
                 Outcome::Blocks => false,
             };
-            let outcomes: Vec<Outcome> =
-                self.tree.outcomes(at, call).filter(|&o| fits(o)).collect();
-            for next in outcomes.into_iter().filter_map(|o| self.tree.after(at, call, o)) {
+            let outcomes = self.specification.outcomes(at, call).into_iter();
+            for (_, next) in outcomes.filter(|(outcome, _)| fits(outcome)) {
                 self.placed.push(call);
                 if self.extend(next, done | 1 << call, pending) {
                     return true;
@@ -132,8 +153,8 @@ impl Search<'_> {
     /// Whether a serial execution may end here.
     fn ends(&mut self, at: usize, pending: Option<usize>) -> bool {
         let ends = match (pending, self.history.observed()) {
-            (Some(call), _) => self.tree.after(at, call, Outcome::Blocks).is_some(),
-            (None, Some(seen)) => self.tree.observed(at).contains(&seen),
+            (Some(call), _) => self.outcomes(at, call).contains(&Outcome::Blocks),
+            (None, Some(seen)) => self.specification.observed(at).contains(&seen),
             (None, None) => true,
         };
         match (ends, pending) {
@@ -141,12 +162,12 @@ impl Search<'_> {
             (true, None) => {}
             (false, Some(call)) if self.is_longer() => {
                 self.best.longest = self.placed.clone();
-                self.best.next = vec![(call, self.tree.outcomes(at, call).collect())];
+                self.best.next = vec![(call, self.outcomes(at, call))];
             }
             (false, _) if self.is_longer() => {
                 self.best.longest = self.placed.clone();
                 self.best.next = Vec::new();
-                self.best.observed = self.tree.observed(at).to_vec();
+                self.best.observed = self.specification.observed(at);
             }
             _ => {}
         }
@@ -158,14 +179,20 @@ impl Search<'_> {
         if !self.is_longer() {
             return;
         }
-        let open = (0..self.history.calls()).filter(|&call| {
+        let is_open = |call: &usize| {
             self.all >> call & 1 == 1
                 && done >> call & 1 == 0
-                && self.order[call] & self.all & !done == 0
-        });
-        let next = open.map(|call| (call, self.tree.outcomes(at, call).collect()));
-        self.best.next = next.collect();
+                && self.order[*call] & self.all & !done == 0
+        };
+        let open: Vec<usize> = (0..self.history.calls()).filter(is_open).collect();
+        self.best.next = open.into_iter().map(|call| (call, self.outcomes(at, call))).collect();
         self.best.longest = self.placed.clone();
+    }
+
+    /// The outcomes of a call at a point.
+    fn outcomes(&mut self, at: usize, call: usize) -> Vec<Outcome> {
+        let outcomes = self.specification.outcomes(at, call);
+        outcomes.into_iter().map(|(outcome, _)| outcome).collect()
     }
 
     fn is_longer(&self) -> bool {

@@ -118,7 +118,8 @@
 //!
 //! Do not record the order of operations by a counter of your own inside a check: only one schedule
 //! of each happens-before graph is executed, and the counter shows the order in that one. The calls
-//! and returns of [`linearize()`] are part of the graph.
+//! and returns of [`linearize()`] are part of the graph, and so are those that a test records with
+//! [`history()`].
 //!
 //! # Settings
 //!
@@ -168,6 +169,8 @@ mod foreign_threads;
 pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
+#[cfg(feature = "check")]
+pub mod history;
 #[cfg(feature = "check")]
 mod lazy;
 #[cfg(feature = "check")]
@@ -228,6 +231,7 @@ pub mod lazy_static {
 pub use {
     check::{Check, check},
     choice::{assume, choose},
+    history::history,
     lazy::Lazy,
     linearize::{linearize, linearize_handles},
     loom::{MAX_THREADS, explore, model, skip_branch, stop_exploring},

@@ -6,6 +6,7 @@
 
 mod ahead;
 mod finish;
+mod progress;
 mod repeats;
 mod weak;
 mod witness;
@@ -79,6 +80,8 @@ pub(crate) struct Execution<'p> {
     rest: usize,
     /// Whether loops end by themselves, by the pasts of their threads.
     endless: HashMap<Fingerprint, Lookahead>,
+    /// The states in which operations took turns.
+    turns: progress::Tried,
     /// The states that were compared.
     visited: repeats::Visited,
     /// Under weak memory, the names of the execution after each of its steps.
@@ -110,6 +113,7 @@ impl<'p> Execution<'p> {
             tried: Vec::new(),
             rest: runtime_steps,
             endless: HashMap::new(),
+            turns: progress::Tried::new(),
             visited: repeats::Visited::default(),
             names: Vec::new(),
             sees_heap: true,
@@ -252,6 +256,9 @@ impl<'p> Execution<'p> {
         // that, only panics matter.
         if ended && !runtime.coroutines.has_suspended() || !runtime.verdict.panics.is_empty() {
             self.conclude();
+        }
+        if self.read().harness.is_some() {
+            self.judge_progress()?;
         }
         let runtime = self.read();
         if runtime.options.refuse_spinning && !runtime.recording.only_spinning().is_empty() {

@@ -94,7 +94,7 @@ fn is_ordered(
 ) -> bool {
     let (a, b) = (events[earlier], events[later]);
     match criterion {
-        Criterion::Linearizable => a.1 < b.0,
+        Criterion::Linearizable | Criterion::OutOfOrder(_) => a.1 < b.0,
         Criterion::Sequential => threads[earlier] == threads[later] && a.1 < b.0,
         // A moment between the two at which no call is pending.
         Criterion::Quiescent => (a.1..b.0).any(|moment| {

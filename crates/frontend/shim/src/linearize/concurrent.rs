@@ -10,7 +10,7 @@ use preempt_system::Failure;
 use super::operation::{Fresh, Run};
 use super::scene::Scene;
 use super::subject::perform;
-use crate::runtime::harness::{self, Harness};
+use crate::runtime::harness::{self, Harness, Progress};
 use crate::runtime::{unobserved, with};
 use crate::thread::Builder;
 
@@ -39,6 +39,14 @@ impl<H: 'static> Harness for Recorder<H> {
             return Some(failure);
         }
         self.scene.judge(&history)
+    }
+
+    fn progress(&self) -> Progress {
+        self.scene.subject.progress
+    }
+
+    fn judge_waiting(&self, thread: u8, how: &str) -> Failure {
+        self.scene.no_progress(&self.history(), thread.into(), how)
     }
 }
 

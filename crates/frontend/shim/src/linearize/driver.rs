@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use preempt_explore::{Outcome as SearchOutcome, Reduction};
 use preempt_linearize::scenario::programs;
-use preempt_linearize::{Outcome, Scenario, SerialTree};
-use preempt_system::Verdict;
+use preempt_linearize::{Criterion, Outcome, Scenario, SerialTree};
+use preempt_system::{MemoryModel, Verdict};
 
 use super::operation::Fresh;
 use super::outcome::{LinearizeOutcome, ShapeCoverage, Words};
@@ -19,6 +19,7 @@ use super::{concurrent, serial};
 use crate::check::{Context, Explored};
 use crate::program::Learned;
 use crate::report::Format;
+use crate::runtime::harness::Progress;
 use crate::{Check, Refusal, settings};
 
 /// Where scenarios come from.
@@ -104,8 +105,19 @@ fn refuse_invalid<H>(subject: &Subject<H>) -> Result<(), Refusal> {
         "`per_thread` must be at least 1"
     } else if subject.check.keep_going {
         "`keep_going` has no effect: the first failing scenario is a smallest one"
+    } else if matches!(subject.criterion, Criterion::OutOfOrder(_)) && subject.model.is_none() {
+        "`Criterion::OutOfOrder` needs a `model`: the serial behaviour of a relaxed structure is \
+         relaxed already, and says nothing about by how much"
     } else if subject.check.replay.is_some() && subject.scenario.is_none() {
         "a replay needs the scenario of its schedule: PREEMPT_SCENARIO, as the report shows it"
+    } else if subject.progress != Progress::Any && subject.check.options.memory == MemoryModel::Weak
+    {
+        "`obstruction_free` and `lock_free` are checked under sequentially consistent memory only"
+    } else if subject.progress != Progress::Any && subject.check.plan().reduction != Reduction::None
+    {
+        // See `system/progress.rs`.
+        "`obstruction_free` and `lock_free` need a search that visits every state, without a \
+         reduction: give a bound, as `Check::new().bound(3)` does"
     } else if !matches!(
         subject.check.reduction,
         None | Some(Reduction::None | Reduction::Optimal | Reduction::Graphs)
@@ -180,7 +192,12 @@ pub(super) struct Driver<H> {
 impl<H: 'static> Driver<H> {
     fn new(subject: Arc<Subject<H>>, place: &'static Site<'static>) -> Driver<H> {
         let words = Words {
-            criterion: subject.criterion.word(),
+            criterion: subject.criterion.word().into_owned(),
+            progress: match subject.progress {
+                Progress::Any => None,
+                Progress::ObstructionFree => Some("obstruction-free"),
+                Progress::LockFree => Some("lock-free as far as was looked"),
+            },
             operations: subject.operations.iter().map(|of| of.name.clone()).collect(),
             calls: subject.calls,
             threads: subject.threads,
@@ -312,9 +329,10 @@ impl<H: 'static> Driver<H> {
     /// Refuses a structure whose serial calls have several results, unless the operation is
     /// declared so.
     fn refuse_ambiguous(&self, scene: &Scene<H>) -> Result<(), Refusal> {
+        let is_relaxed = matches!(self.subject.criterion, Criterion::OutOfOrder(_));
         let may = |call: usize| {
             let instance = &self.subject.instances[scene.calls[call].instance];
-            self.subject.operations[instance.operation].is_nondeterministic
+            is_relaxed || self.subject.operations[instance.operation].is_nondeterministic
         };
         let tree: SerialTree = scene.tree();
         let Some((path, call, outcomes)) = tree.ambiguous(may) else { return Ok(()) };

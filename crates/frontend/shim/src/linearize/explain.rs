@@ -1,7 +1,7 @@
 //! The text of a failed scenario: its results as a table, and why no serial order gives them.
 
 use preempt_linearize::table::{self, Labels};
-use preempt_linearize::{Answer, History, Outcome};
+use preempt_linearize::{Answer, History, explain};
 
 use super::concurrent::thread_name;
 use super::scene::{Scene, Violation, ViolationKind};
@@ -24,46 +24,19 @@ pub(super) fn table<H: 'static>(scene: &Scene<H>, history: &History) -> String {
     lines.join("\n")
 }
 
-/// Why no serial execution explains a history: the longest one that fits, and how it continues.
+/// Why no serial execution explains a history. Empty if something else is wrong with it.
 pub(super) fn explanation<H: 'static>(scene: &Scene<H>, violation: &Violation) -> String {
-    let Violation { history, kind } = violation;
-    let ViolationKind::Unexplained(why) = kind else { return String::new() };
-    let name = |call: usize| {
-        format!("{}'s {}", thread_name(scene.calls[call].thread), scene.calls[call].label)
-    };
-    let outcome = |call: usize, outcome: &Outcome| match outcome {
-        Outcome::Returned(number) => scene.result(call, *number),
-        Outcome::Blocks => "does not return".to_owned(),
-    };
-    let done = |call: usize| match history.answer(call) {
-        Answer::Returned(number) => format!("{} = {}", name(call), scene.result(call, number)),
-        _ => name(call),
-    };
-    let placed: Vec<String> = why.longest.iter().map(|&call| done(call)).collect();
-    let start = match &placed[..] {
-        [] => "Serially, at first".to_owned(),
-        placed => format!("Serially, after {}", placed.join(", then ")),
-    };
-    let next: Vec<String> = why
-        .next
-        .iter()
-        .map(|(call, outcomes)| {
-            let outcomes: Vec<String> = outcomes.iter().map(|of| outcome(*call, of)).collect();
-            match &outcomes[..] {
-                [] => format!("{} was never made", name(*call)),
-                [one] if one == "does not return" => format!("{} does not return", name(*call)),
-                outcomes => format!("{} = {}", name(*call), outcomes.join(" or ")),
-            }
-        })
-        .collect();
-    if next.is_empty() {
-        let seen: Vec<String> =
-            why.observed.iter().map(|&seen| scene.result(scene.calls.len(), seen)).collect();
-        return format!("{start}, the observer sees {}.", seen.join(" or "));
+    let ViolationKind::Unexplained(why) = &violation.kind else { return String::new() };
+    explain::explanation(&violation.history, why, scene)
+}
+
+impl<H: 'static> explain::Texts for Scene<H> {
+    fn call(&self, call: usize) -> String {
+        let call = &self.calls[call];
+        format!("{}'s {}", thread_name(call.thread), call.label)
     }
-    let head = match why.pending {
-        Some(call) => format!("{} never returns, and there is no serial reason. ", name(call)),
-        None => "No serial order gives these results. ".to_owned(),
-    };
-    format!("{head}{start}: {}.", next.join(", and "))
+
+    fn result(&self, call: usize, number: u32) -> String {
+        Scene::result(self, call, number)
+    }
 }

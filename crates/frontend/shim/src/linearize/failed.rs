@@ -37,9 +37,15 @@ impl<H: 'static> Driver<H> {
             refuse_special(&scene, violation)?;
         }
         let without = match &violation {
-            Some(violation) => self.without(&scene, violation, scenario.calls()),
-            None => Vec::new(),
+            Some(of) if matches!(of.kind, ViolationKind::Unexplained(_)) => {
+                self.without(&scene, of, scenario.calls())
+            }
+            _ => Vec::new(),
         };
+        let condition = violation.as_ref().map_or_else(
+            || self.subject.criterion.word().into_owned(),
+            |violation| scene.condition(violation),
+        );
         let table = violation.as_ref().map(|of| explain::table(&scene, &of.history));
         let text = self.text(&scene, violation.as_ref(), &without, &finding, &trace);
         let (_, again, _) = self.explore(&scene, &self.settings(), Format::Json)?;
@@ -52,6 +58,7 @@ impl<H: 'static> Driver<H> {
             without,
             text,
             outcome: Box::new(outcome),
+            condition,
             json,
         })
     }
@@ -69,7 +76,9 @@ impl<H: 'static> Driver<H> {
         let layout = layout();
         let word = self.subject.criterion.word();
         let head = match violation.map(|violation| &violation.kind) {
-            Some(ViolationKind::Steps(..)) => finding.failure.message.clone(),
+            Some(ViolationKind::Steps(..) | ViolationKind::Waits(..)) => {
+                finding.failure.message.clone()
+            }
             Some(_) => format!("not {word}: {}", scene.text()),
             None => format!("{} in {}", finding.failure.kind.word(), scene.text()),
         };
@@ -161,6 +170,7 @@ fn refuse_special<H: 'static>(scene: &Scene<H>, violation: &Violation) -> Result
             scene.text(),
             scene.calls[*call].label
         ))),
-        ViolationKind::Unexplained(_) | ViolationKind::Steps(..) => Ok(()),
+        ViolationKind::Unexplained(_) => Ok(()),
+        ViolationKind::Steps(..) | ViolationKind::Waits(..) => Ok(()),
     }
 }

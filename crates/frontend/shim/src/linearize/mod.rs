@@ -54,24 +54,30 @@ mod concurrent;
 mod driver;
 mod explain;
 mod failed;
+mod model;
 mod operation;
 mod outcome;
+mod relaxed;
 mod scene;
 mod serial;
 mod subject;
 
-use std::any::{Any, type_name};
+use std::any::type_name;
 use std::fmt::Debug;
 use std::panic::Location;
 use std::sync::Arc as StdArc;
 
 pub use arg::{Arg, Domain, Key};
+pub use model::{LinearizeHandlesModel, LinearizeModel};
 pub use outcome::{FailedScenario, LinearizeOutcome, ShapeCoverage};
 pub use preempt_linearize::Criterion;
+pub(crate) use relaxed::relaxed_by;
+pub use relaxed::{Fifo, Lifo, out_of_order};
 
-use self::operation::{RunModel, arguments, value};
+use self::operation::value;
 use self::subject::Subject;
 use crate::future::block_on;
+use crate::runtime::harness::Progress;
 use crate::sync::Arc;
 use crate::{Check, Refusal, caveats};
 
@@ -152,13 +158,6 @@ pub struct LinearizeHandles<H: 'static> {
     subject: Subject<H>,
 }
 
-/// A structure and a model of it: see [`Linearize::model`].
-#[must_use = "a structure is checked by `check` or `run`"]
-pub struct LinearizeModel<S: 'static, M: 'static> {
-    subject: Subject<Arc<S>>,
-    model: std::marker::PhantomData<fn() -> M>,
-}
-
 impl<S: Send + Sync + 'static> Linearize<S> {
     /// An operation without arguments.
     pub fn op<R>(mut self, name: &str, f: impl Fn(&S) -> R + Send + Sync + 'static) -> Self
@@ -232,6 +231,19 @@ impl<S: Send + Sync + 'static> Linearize<S> {
         self
     }
 
+    /// An operation with two arguments that is a future.
+    pub fn op2_async<A: Arg, B: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl AsyncFn(&S, A, B) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op2(name, move |shared: &mut Arc<S>, a, b| block_on(f(shared, a, b)));
+        self
+    }
+
     /// An operation with an argument that is a future.
     pub fn op1_async<A: Arg, R>(
         mut self,
@@ -264,8 +276,9 @@ impl<S: Send + Sync + 'static> Linearize<S> {
     /// Compares with an explicit specification instead of the serial behaviour of the structure.
     /// Each operation is then given twice: on the structure, and on the model.
     ///
-    /// A model that calls [`choose`](crate::choose()) has several results; declare such an
-    /// operation with [`sometimes`](LinearizeModel::sometimes).
+    /// The model starts in the state that the structure has after [`before`](Linearize::before). A
+    /// model that calls [`choose`](crate::choose()) has several results; declare such an operation
+    /// with [`sometimes`](LinearizeModel::sometimes).
     ///
     /// ```
     /// use preempt::linearize;
@@ -279,16 +292,14 @@ impl<S: Send + Sync + 'static> Linearize<S> {
     ///
     /// # Panics
     ///
-    /// If operations were named before.
+    /// If operations or an observer were named before.
     #[track_caller]
     pub fn model<M: 'static>(
         mut self,
         make: impl Fn() -> M + Send + Sync + 'static,
     ) -> LinearizeModel<S, M> {
-        assert!(self.subject.operations.is_empty(), "`model` comes before the operations");
-        assert!(self.subject.observer.is_none(), "a model cannot be observed");
-        self.subject.model = Some(StdArc::new(move || Box::new(make()) as Box<dyn Any>));
-        LinearizeModel { subject: self.subject, model: std::marker::PhantomData }
+        self.subject.set_model(make);
+        LinearizeModel::new(self.subject)
     }
 }
 
@@ -328,6 +339,62 @@ impl<H: 'static> LinearizeHandles<H> {
         self
     }
 
+    /// An operation with an argument that takes each of these values.
+    pub fn op1_in<A, R>(
+        mut self,
+        name: &str,
+        values: impl IntoIterator<Item = A>,
+        f: impl Fn(&mut H, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: Clone + Debug + Send + Sync + 'static,
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op1(name, Domain::Values(values.into_iter().collect()), f);
+        self
+    }
+
+    /// An operation that is a future: see [`Linearize::op_async`].
+    pub fn op_async<R>(
+        mut self,
+        name: &str,
+        f: impl AsyncFn(&mut H) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op0(name, move |handle: &mut H| block_on(f(handle)));
+        self
+    }
+
+    /// An operation with an argument that is a future.
+    pub fn op1_async<A: Arg, R>(
+        mut self,
+        name: &str,
+        f: impl AsyncFn(&mut H, A) -> R + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: PartialEq + Debug + Send + 'static,
+    {
+        self.subject.op1(name, A::domain(), move |handle: &mut H, a| block_on(f(handle, a)));
+        self
+    }
+
+    /// Compares with an explicit specification: see [`Linearize::model`]. There is one model for
+    /// all handles.
+    ///
+    /// # Panics
+    ///
+    /// If operations or an observer were named before.
+    #[track_caller]
+    pub fn model<M: 'static>(
+        mut self,
+        make: impl Fn() -> M + Send + Sync + 'static,
+    ) -> LinearizeHandlesModel<H, M> {
+        self.subject.set_model(make);
+        LinearizeHandlesModel::new(self.subject)
+    }
+
     /// Brings a new structure to its initial state through the first handle.
     pub fn before(mut self, f: impl Fn(&mut H) + Send + Sync + 'static) -> Self {
         self.subject.before.push(StdArc::new(f));
@@ -345,52 +412,7 @@ impl<H: 'static> LinearizeHandles<H> {
     }
 }
 
-impl<S: Send + Sync + 'static, M: 'static> LinearizeModel<S, M> {
-    /// An operation without arguments, on the structure and on the model.
-    pub fn op<R>(
-        mut self,
-        name: &str,
-        f: impl Fn(&S) -> R + Send + Sync + 'static,
-        model: impl Fn(&mut M) -> R + Send + Sync + 'static,
-    ) -> Self
-    where
-        R: PartialEq + Debug + Send + 'static,
-    {
-        self.subject.op0(name, move |shared: &mut Arc<S>| f(shared));
-        let run: RunModel = StdArc::new(move |of, _| value(model(downcast(of))));
-        self.subject.model_instances(vec![run]);
-        self
-    }
-
-    /// An operation with an argument, on the structure and on the model.
-    pub fn op1<A: Arg, R>(
-        mut self,
-        name: &str,
-        f: impl Fn(&S, A) -> R + Send + Sync + 'static,
-        model: impl Fn(&mut M, A) -> R + Send + Sync + 'static,
-    ) -> Self
-    where
-        R: PartialEq + Debug + Send + 'static,
-    {
-        self.subject.op1(name, A::domain(), move |shared: &mut Arc<S>, a| f(shared, a));
-        let model = StdArc::new(model);
-        let runs = arguments(A::domain()).into_iter().map(|argument| {
-            let model = model.clone();
-            let run = move |of: &mut dyn Any, fresh: operation::Fresh| {
-                value(model(downcast(of), argument.get(fresh.0[0])))
-            };
-            StdArc::new(run) as RunModel
-        });
-        self.subject.model_instances(runs.collect());
-        self
-    }
-}
-
-fn downcast<M: 'static>(model: &mut dyn Any) -> &mut M {
-    model.downcast_mut().expect("the model has the type that its constructor returns")
-}
-
-/// The methods that all three kinds have.
+/// The methods that all kinds have.
 macro_rules! settings {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
@@ -471,6 +493,30 @@ macro_rules! settings {
                 self
             }
 
+            /// Fails if an operation waits for another thread: if there is a state from which it
+            /// does not return although its thread runs alone, because it is blocked or repeats a
+            /// loop. Such an operation is not obstruction-free.
+            ///
+            /// A pass covers all states that the bound reaches. This needs a search without a
+            /// reduction, such as the default one.
+            pub fn obstruction_free(mut self) -> Self {
+                self.subject.progress = Progress::ObstructionFree;
+                self
+            }
+
+            /// Fails if operations are not [obstruction-free](Self::obstruction_free), or if
+            /// operations that hinder each other are found of which none returns. Such operations
+            /// are not lock-free.
+            ///
+            /// A pass excludes that a suspended thread stops the others, in all states that the
+            /// bound reaches. It does not exclude a livelock: that has infinitely many preemptions.
+            /// It is looked for by letting threads take turns of up to 4 steps wherever an
+            /// operation repeats a step.
+            pub fn lock_free(mut self) -> Self {
+                self.subject.progress = Progress::LockFree;
+                self
+            }
+
             /// Uses the bound, the memory model and the limits of this check. A time limit applies
             /// to all scenarios together, and [`Check::jobs`] is the number of scenarios that are
             /// checked in parallel. The default is [`Check::bound`] 2.
@@ -517,6 +563,7 @@ macro_rules! settings {
 settings!([S: Send + Sync + 'static] Linearize<S>);
 settings!([H: 'static] LinearizeHandles<H>);
 settings!([S: Send + Sync + 'static, M: 'static] LinearizeModel<S, M>);
+settings!([H: 'static, M: 'static] LinearizeHandlesModel<H, M>);
 
 /// Panics with the report of a failure; prints what a pass covers.
 #[track_caller]

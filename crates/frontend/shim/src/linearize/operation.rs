@@ -80,6 +80,15 @@ impl<A: Clone> Argument<A> {
     }
 }
 
+/// The numbers of two arguments of a call: the first fresh one is made from the position of the
+/// call.
+pub(super) fn numbers<A>(first: &Argument<A>, Fresh([one, other]): Fresh) -> (u32, u32) {
+    match first {
+        Argument::Fresh(_) => (one, other),
+        Argument::Value(_) => (one, one),
+    }
+}
+
 /// The arguments of all instances.
 pub(super) fn arguments<A>(domain: Domain<A>) -> Vec<Argument<A>> {
     match domain {

@@ -42,6 +42,8 @@ pub struct FailedScenario {
     pub text: String,
     /// The outcome of the search in this scenario.
     pub outcome: Box<Outcome>,
+    /// The condition that does not hold: `linearizable`, `lock-free`.
+    pub condition: String,
     pub(super) json: String,
 }
 
@@ -76,7 +78,9 @@ pub struct LinearizeOutcome {
 /// The parts of the sentence about coverage that the settings determine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
-    pub(super) criterion: &'static str,
+    pub(super) criterion: String,
+    /// The progress condition, if there is one.
+    pub(super) progress: Option<&'static str>,
     pub(super) operations: Vec<String>,
     pub(super) calls: usize,
     pub(super) threads: usize,
@@ -118,9 +122,14 @@ impl LinearizeOutcome {
             _ => "sequentially consistent memory",
         };
         let verdict = match (&self.failed, &self.stopped) {
-            (Some(_), _) => format!("not {criterion}"),
+            (Some(failed), _) => format!("not {}", failed.condition),
             (None, Some(why)) => format!("incomplete ({why})"),
-            (None, None) => (*criterion).to_owned(),
+            (None, None) => [criterion.as_str()]
+                .iter()
+                .chain(&self.words.progress)
+                .copied()
+                .collect::<Vec<_>>()
+                .join(" and "),
         };
         let assumptions: String =
             self.words.assumptions.iter().map(|of| format!("; assuming {of}")).collect();

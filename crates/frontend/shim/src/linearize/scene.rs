@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use preempt_linearize::{Answer, Criterion, History, Outcome, Scenario, SerialTree, witness};
 use preempt_system::{Failure, FailureKind, MemoryModel};
 
-use super::operation::{Fresh, Run, Value};
+use super::operation::{Fresh, Run, RunModel, Value};
 use super::subject::Subject;
+use crate::runtime::harness::Progress;
 use crate::runtime::site;
 
 /// A call of a scenario.
@@ -56,6 +57,8 @@ pub(super) enum ViolationKind {
     Meets(usize),
     /// This call took this number of steps.
     Steps(usize, u32),
+    /// This call makes no progress, for this reason.
+    Waits(usize, String),
 }
 
 /// A scenario and what is known about it.
@@ -124,6 +127,17 @@ impl<H: 'static> Scene<H> {
         let calls = self.prefix.iter().enumerate();
         calls
             .map(|(nth, &of)| (self.subject.instances[of].run.clone(), prefix_fresh(nth)))
+            .collect()
+    }
+
+    /// The same calls on the model.
+    pub(super) fn prefix_models(&self) -> Vec<(RunModel, Fresh)> {
+        let calls = self.prefix.iter().enumerate();
+        calls
+            .map(|(nth, &of)| {
+                let run = self.subject.instances[of].model.clone();
+                (run.expect("with a model, every operation has one"), prefix_fresh(nth))
+            })
             .collect()
     }
 
@@ -240,6 +254,30 @@ impl<H: 'static> Scene<H> {
         self.failure(&violation)
     }
 
+    /// The pending call of a thread makes no progress.
+    pub(super) fn no_progress(&self, history: &History, thread: usize, how: &str) -> Failure {
+        let mut pending = history.pending();
+        let call = pending.find(|&call| history.thread(call) == thread);
+        let call = call.expect("a thread inside an operation has a pending call");
+        let kind = ViolationKind::Waits(call, how.to_owned());
+        let violation = Violation { history: history.clone(), kind };
+        self.tables().wrong = Some(violation.clone());
+        self.failure(&violation)
+    }
+
+    /// The condition that a violation shows not to hold.
+    pub(super) fn condition(&self, violation: &Violation) -> String {
+        match (&violation.kind, self.subject.progress) {
+            (ViolationKind::Steps(..), _) => {
+                let most = self.subject.most_steps.unwrap_or_default();
+                format!("wait-free within {most} steps")
+            }
+            (ViolationKind::Waits(..), Progress::LockFree) => "lock-free".to_owned(),
+            (ViolationKind::Waits(..), _) => "obstruction-free".to_owned(),
+            _ => self.subject.criterion.word().into_owned(),
+        }
+    }
+
     /// What it means that a history has no witness.
     fn classify(
         &self,
@@ -292,11 +330,14 @@ impl<H: 'static> Scene<H> {
                 self.calls[*call].label,
                 self.text()
             ),
-            ViolationKind::Steps(call, steps) => format!(
-                "not wait-free within {} steps: {} took {steps}",
-                self.subject.most_steps.unwrap_or_default(),
-                self.calls[*call].label
-            ),
+            ViolationKind::Steps(call, steps) => {
+                let (condition, label) = (self.condition(violation), &self.calls[*call].label);
+                format!("not {condition}: {label} took {steps}")
+            }
+            ViolationKind::Waits(call, how) => {
+                let (condition, label) = (self.condition(violation), &self.calls[*call].label);
+                format!("not {condition}: in {}, {label} does not return; {how}", self.text())
+            }
         };
         let site = Some(site::position(self.place));
         Failure { kind: FailureKind::Linearizability, message, site }

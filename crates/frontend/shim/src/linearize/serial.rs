@@ -79,7 +79,10 @@ impl<H: 'static> Harness for Position<H> {
 fn execute<H: 'static>(scene: &Arc<Scene<H>>) {
     let at = Mutex::new((SerialTree::ROOT, None));
     let position = unobserved(|| Arc::new(Position { scene: scene.clone(), at }));
-    with(|runtime| runtime.begin_harness(position.clone(), 0));
+    with(|runtime| {
+        runtime.begin_harness(position.clone(), 0);
+        runtime.out_of_order = scene.subject.criterion.out_of_order();
+    });
     let set = |at: usize, call: Option<usize>| {
         *position.at.lock().unwrap_or_else(PoisonError::into_inner) = (at, call);
     };
@@ -124,7 +127,13 @@ enum Specification<H> {
 impl<H: 'static> Specification<H> {
     fn new(scene: &Scene<H>) -> Specification<H> {
         match &scene.subject.model {
-            Some(model) => Specification::Model(model()),
+            Some(make) => {
+                let mut model = make();
+                for (run, fresh) in scene.prefix_models() {
+                    drop(run(&mut *model, fresh));
+                }
+                Specification::Model(model)
+            }
             None => Specification::Structure(
                 scene.subject.start(scene.programs.len(), &scene.prefix_runs()),
             ),
@@ -145,8 +154,15 @@ impl<H: 'static> Specification<H> {
     }
 
     fn observe(&mut self, scene: &Scene<H>) -> Option<Box<dyn super::operation::Value>> {
-        let Specification::Structure(handles) = self else { return None };
-        let observer = scene.subject.observer.as_ref()?;
-        Some(observer(handles.first_mut()?, super::operation::Fresh([0; 2])))
+        let none = super::operation::Fresh([0; 2]);
+        match self {
+            Specification::Structure(handles) => {
+                let observer = scene.subject.observer.as_ref()?;
+                Some(observer(handles.first_mut()?, none))
+            }
+            Specification::Model(model) => {
+                Some(scene.subject.model_observer.as_ref()?(&mut **model, none))
+            }
+        }
     }
 }

@@ -9,9 +9,10 @@ use preempt_linearize::{Criterion, Instance as InstanceRules, Rules, Symmetry};
 
 use super::arg::{Arg, Domain};
 use super::operation::{
-    Argument, Fresh, Instance, Operation, Run, RunModel, Value, arguments, value,
+    Fresh, Instance, Operation, Run, RunModel, Value, arguments, numbers, value,
 };
 use crate::Check;
+use crate::runtime::harness::Progress;
 use crate::runtime::{hook, unobserved};
 
 /// Makes a handle for each thread.
@@ -29,11 +30,15 @@ pub(super) struct Subject<H> {
     pub(super) operations: Vec<Operation>,
     pub(super) instances: Vec<Instance<H>>,
     pub(super) observer: Option<Run<H>>,
+    /// The observer of the model, if there are both.
+    pub(super) model_observer: Option<RunModel>,
     /// Makes the explicit specification, if there is one.
     pub(super) model: Option<Arc<dyn Fn() -> Box<dyn Any> + Send + Sync>>,
     pub(super) criterion: Criterion,
     /// The most steps of an operation, if it has to be wait-free.
     pub(super) most_steps: Option<u32>,
+    /// The progress that operations have to make.
+    pub(super) progress: Progress,
     pub(super) threads: usize,
     pub(super) calls: usize,
     pub(super) per_thread: usize,
@@ -54,9 +59,11 @@ impl<H: 'static> Subject<H> {
             operations: Vec::new(),
             instances: Vec::new(),
             observer: None,
+            model_observer: None,
             model: None,
             criterion: Criterion::Linearizable,
             most_steps: None,
+            progress: Progress::Any,
             threads: 3,
             calls: 4,
             per_thread: usize::MAX,
@@ -129,11 +136,6 @@ impl<H: 'static> Subject<H> {
             for second in arguments(B::domain()).into_iter().map(Arc::new) {
                 let (f, name) = (f.clone(), name.to_owned());
                 let (a, b, first) = (first.clone(), second.clone(), first.clone());
-                // The first fresh argument of a call is made from its position.
-                let numbers = |a: &Argument<A>, Fresh([one, other]): Fresh| match a {
-                    Argument::Fresh(_) => (one, other),
-                    Argument::Value(_) => (one, one),
-                };
                 self.add_instance(
                     move |fresh| {
                         let (one, other) = numbers(&a, fresh);
@@ -148,12 +150,16 @@ impl<H: 'static> Subject<H> {
         }
     }
 
-    /// Adds the models of the instances of the last operation.
-    pub(super) fn model_instances(&mut self, runs: Vec<RunModel>) {
-        let first = self.instances.len() - runs.len();
-        for (instance, run) in self.instances[first..].iter_mut().zip(runs) {
-            instance.model = Some(run);
-        }
+    /// Replaces the serial behaviour of the structure as the specification.
+    ///
+    /// # Panics
+    ///
+    /// If operations or an observer were named before: they would have no model.
+    #[track_caller]
+    pub(super) fn set_model<M: 'static>(&mut self, make: impl Fn() -> M + Send + Sync + 'static) {
+        assert!(self.operations.is_empty(), "`model` comes before the operations");
+        assert!(self.observer.is_none(), "`model` comes before `observe`");
+        self.model = Some(Arc::new(move || Box::new(make()) as Box<dyn Any>));
     }
 
     /// The operation that was named last.

@@ -119,6 +119,20 @@ pub(crate) fn unobserved<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Runs code as if it were outside all executions: mirrors behave like std's types, and its
+/// allocations are not the program's. The code must not use objects of the execution, and must not
+/// wait.
+pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
+    struct Restore(*mut Runtime);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _restore = Restore(CURRENT.replace(null_mut()));
+    f()
+}
+
 /// Whether the running code is the program's own, in the middle of an execution. For handlers of
 /// signals.
 pub(crate) fn is_interruptible() -> bool {

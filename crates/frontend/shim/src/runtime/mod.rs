@@ -31,6 +31,7 @@ pub(crate) mod stale_watch;
 mod verdict;
 
 use std::alloc::Layout;
+use std::any::Any;
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::panic::Location as Site;
@@ -44,7 +45,7 @@ use preempt_system::{Failure, FailureKind, Site as Position, ThreadId, ThreadSet
 
 pub(crate) use current::{
     accounts, act, allocates, changes, describe, inside, is_interruptible, is_programs_own, is_set,
-    look, op, pause, point, show, unobserved, with, with_quietly,
+    look, op, outside, pause, point, show, unobserved, with, with_quietly,
 };
 
 use crate::caveats::{Used, Weak};
@@ -133,6 +134,8 @@ pub(crate) struct Thread {
     /// The number of threads that it has spawned, and of `Arc`s that it has created.
     pub(crate) children: u32,
     pub(crate) created: u32,
+    /// The number of histories that it has begun.
+    pub(crate) histories: u32,
     /// The number of random words that it has drawn.
     pub(crate) drawn: u64,
     /// The number of yields since its last operation, and the place of the last one.
@@ -250,6 +253,11 @@ pub(crate) struct Runtime {
     pub(crate) spawned: Option<&'static Site<'static>>,
     /// The harness of a test of a data structure.
     pub(crate) harness: Option<Arc<dyn Harness>>,
+    /// The number of elements that a removal of a relaxed model may pass over.
+    pub(crate) out_of_order: u32,
+    /// Histories that the program records. Stacks of threads that never end are not dropped, so
+    /// threads only refer to them.
+    pub(crate) histories: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Runtime {
@@ -304,6 +312,8 @@ impl Runtime {
             stuck: (ThreadSet::EMPTY, None),
             spawned: None,
             harness: None,
+            out_of_order: 0,
+            histories: Vec::new(),
         }
     }
 
@@ -406,6 +416,8 @@ impl Runtime {
         self.live.begin(self.execution);
         self.stage = Stage::Running;
         self.harness = None;
+        self.histories.clear();
+        self.out_of_order = 0;
         self.verdict.clear();
         self.fresh.clear();
         self.met.clear();
@@ -423,6 +435,7 @@ impl Runtime {
             thread.locals.forget();
             (thread.children, thread.created, thread.yielded, thread.drawn) = (0, 0, (0, None), 0);
             thread.said.clear();
+            thread.histories = 0;
             (thread.detached, thread.dropping, thread.spurious) = (false, None, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
         }

@@ -19,8 +19,9 @@ pub(crate) enum Place {
     Shared { owner: Owner, offset: u32 },
     /// In memory that a thread has allocated.
     Block { block: Block, offset: usize },
-    /// The returns of a thread of a [harness](super::harness).
-    Returns { thread: u8 },
+    /// The returns of one of the `threads` callers of the `nth` history that a thread has begun:
+    /// see [`harness`](super::harness).
+    Returns { slot: u8, nth: u32, threads: u8, thread: u8 },
     /// Created at this source position; the `nth` such object that was used.
     Made { site: SiteId, nth: u32 },
 }

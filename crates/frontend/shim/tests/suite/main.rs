@@ -15,6 +15,7 @@ mod futures;
 mod given_up;
 mod graphs;
 mod heap;
+mod histories;
 mod kinds;
 mod linearize;
 mod loom_names;

@@ -1,6 +1,10 @@
 //! Linearizability: structures with known verdicts, exact counts, settings and reports.
 
 mod counts;
+mod examples;
+mod models;
+mod progress;
+mod relaxed;
 mod settings;
-mod structures;
+pub mod structures;
 mod verdicts;

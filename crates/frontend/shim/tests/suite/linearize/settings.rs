@@ -53,6 +53,22 @@ fn the_report_has_a_table_and_an_explanation() {
     assert_eq!(json["check"]["findings"][0]["kind"], "not linearizable");
 }
 
+/// `PREEMPT_HTML` does the same.
+#[test]
+fn a_failing_scenario_has_a_page() {
+    let page = std::env::temp_dir().join(format!("linearize-{}.html", std::process::id()));
+    let outcome = linearize(Counter::default)
+        .op("inc", Counter::inc_in_two_steps)
+        .explore(Check::new().bound(2).html(&page))
+        .run();
+    assert!(outcome.failed.is_some());
+    let text = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    for part in ["inc() = 0", "not linearizable: no serial execution of inc() || inc()"] {
+        assert!(text.contains(part), "{part}");
+    }
+}
+
 #[test]
 fn a_pass_says_what_was_covered() {
     let outcome =

@@ -859,3 +859,46 @@ impl Published {
         self.is_set.load(Relaxed).then(|| self.value.load(Relaxed))
     }
 }
+
+/// A counter that an operation claims before it changes it. An operation that runs alone returns,
+/// and two that claim it in turn never do: obstruction-free, and not lock-free.
+#[derive(Default)]
+pub struct Claimed {
+    /// The value, and in the low 8 bits the operation that has claimed it.
+    state: AtomicU32,
+    operations: AtomicU32,
+}
+
+impl Claimed {
+    pub fn inc(&self) -> u32 {
+        let own = self.operations.fetch_add(1, SeqCst) + 1;
+        loop {
+            let now = self.state.load(SeqCst);
+            let claimed = now & !0xff | own;
+            if self.state.compare_exchange(now, claimed, SeqCst, SeqCst).is_err() {
+                continue;
+            }
+            let value = now >> 8;
+            if self.state.compare_exchange(claimed, (value + 1) << 8, SeqCst, SeqCst).is_ok() {
+                return value;
+            }
+        }
+    }
+}
+
+/// A counter under a lock that spins.
+#[derive(Default)]
+pub struct SpinCounter {
+    locked: AtomicBool,
+    value: AtomicU32,
+}
+
+impl SpinCounter {
+    pub fn inc(&self) -> u32 {
+        while self.locked.compare_exchange(false, true, SeqCst, SeqCst).is_err() {}
+        let value = self.value.load(SeqCst);
+        self.value.store(value + 1, SeqCst);
+        self.locked.store(false, SeqCst);
+        value
+    }
+}
