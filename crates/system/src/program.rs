@@ -185,18 +185,6 @@ pub trait System {
     /// The next step of `thread` in `state`.
     fn ask_at(&mut self, state: &Self::State, thread: ThreadId) -> Result<Pending, Self::Need>;
 
-    /// A state as words, for checkpoints; `None` if it cannot be serialised.
-    fn state_words(state: &Self::State) -> Option<&[u64]> {
-        let _ = state;
-        None
-    }
-
-    /// The inverse of [`System::state_words`].
-    fn state_of(words: Vec<u64>) -> Option<Self::State> {
-        let _ = words;
-        None
-    }
-
     /// Whether the later of two racing steps of the current execution could have been taken before
     /// the earlier one, in an execution without the earlier one and everything that happens after
     /// it. A step is identified by its thread and the number of that thread's steps before it.

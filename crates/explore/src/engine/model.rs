@@ -213,14 +213,6 @@ impl<M: Model> System for ModelExecution<'_, M> {
         ask(&mut self.stepper, state, thread, &mut self.scratch)
     }
 
-    fn state_words(state: &Box<[u64]>) -> Option<&[u64]> {
-        Some(state)
-    }
-
-    fn state_of(words: Vec<u64>) -> Option<Box<[u64]>> {
-        Some(words.into())
-    }
-
     fn straight_lines(&self) -> Result<Vec<Vec<Footprint>>, NotStraight> {
         self.model.straight_lines()
     }

@@ -33,7 +33,7 @@ use crate::plan::{Limits, Plan};
 const MAGIC: &[u8] = b"preempt checkpoint\n";
 
 /// The version of the format.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// The version of the program that writes it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,9 +1,9 @@
-//! Evaluated cuts: the state of a cut, the steps that are possible there, and the context bound of
-//! each.
+//! Evaluated cuts: the steps that are possible in a cut, and the context bound of each.
 //!
 //! A cut may never have been executed as such. Its state results from that of the cut without one
 //! of its last actions by executing that action. So everything follows from the initial state, is
-//! exact for every kind of object, and is computed once for each name.
+//! exact for every kind of object, and is computed once for each name. Only cuts
+//! [within](super::within) the bound are evaluated, and their states are not kept.
 
 use preempt_system::{Choice, HbAction, Status, System, ThreadId, ThreadSet};
 use smallvec::SmallVec;
@@ -28,15 +28,17 @@ pub(super) struct Possible<N> {
 
 save_fields!([N: Save] Possible<N> { choice, next, bound });
 
-/// A state.
+/// A cut that was evaluated.
 #[derive(Clone, Debug)]
-pub(super) struct Known<T, N> {
-    state: T,
+pub(super) struct Known<N> {
     pub(super) possible: Box<[Possible<N>]>,
 }
 
-impl<T, N> Known<T, N> {
-    fn bound(&self, thread: ThreadId) -> u8 {
+save_fields!([N: Save] Known<N> { possible });
+
+impl<N> Known<N> {
+    /// CB(s, t), if the thread can take a step in the state.
+    pub(super) fn bound(&self, thread: ThreadId) -> u8 {
         let of = self.possible.iter().find(|possible| possible.choice.thread == thread);
         of.map_or(u8::MAX, |possible| possible.bound)
     }
@@ -45,17 +47,17 @@ impl<T, N> Known<T, N> {
 /// The overhead of an allocated block, rounding included.
 const HEADER: usize = 16;
 
-/// All cuts that were evaluated.
-pub(super) struct Cuts<S: System, N: Name> {
+/// All cuts that were evaluated, of all executions.
+pub(super) struct Cuts<N: Name> {
     dependence: Dependence,
     /// Context bounds above this are not distinguished.
     most: u8,
-    known: Parts<N, Known<S::State, N>, N::Hashing>,
+    known: Parts<N, Known<N>, N::Hashing>,
     /// The bytes that they own outside the table.
     apart: usize,
 }
 
-impl<S: System, N: Name> Cuts<S, N> {
+impl<N: Name> Cuts<N> {
     pub(super) fn new(dependence: Dependence, bound: u32) -> Self {
         Cuts {
             dependence,
@@ -76,15 +78,19 @@ impl<S: System, N: Name> Cuts<S, N> {
     }
 
     /// Stores the data of a cut.
-    fn keep(&mut self, name: N, known: Known<S::State, N>) {
-        let words = S::state_words(&known.state).map_or(0, size_of_val);
-        // Each is a separate heap block with its allocator header.
-        self.apart += words + size_of_val(&*known.possible) + 2 * HEADER;
+    fn keep(&mut self, name: N, known: Known<N>) {
+        // A separate heap block with its allocator header.
+        self.apart += size_of_val(&*known.possible) + HEADER;
         self.known.insert(name, known);
     }
 
+    /// The data of a cut; `None` if it is beyond the bound.
+    pub(super) fn find(&self, name: &N) -> Option<&Known<N>> {
+        self.known.get(name)
+    }
+
     /// The data of a cut that was evaluated.
-    pub(super) fn get(&self, name: &N) -> &Known<S::State, N> {
+    pub(super) fn get(&self, name: &N) -> &Known<N> {
         self.known.get(name).expect("a cut is evaluated before it is used")
     }
 
@@ -93,73 +99,37 @@ impl<S: System, N: Name> Cuts<S, N> {
         to.put(&self.known.len());
         for (name, known) in self.known.iter() {
             to.put(name);
-            to.words(
-                S::state_words(&known.state)
-                    .expect("only a system with comparable states has checkpoints"),
-            );
-            to.put(&known.possible);
+            to.put(known);
         }
     }
 
     /// Reads what [`save`](Cuts::save) has written.
     pub(super) fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
         for _ in 0..from.count()? {
-            let (name, state) = (from.get()?, S::state_of(from.words()?).ok_or(Damaged)?);
-            let possible = from.get()?;
-            self.keep(name, Known { state, possible });
+            let (name, known) = (from.get()?, from.get()?);
+            self.keep(name, known);
         }
         Ok(())
     }
 
-    /// Evaluates a cut of the current execution of `system`, and those that it depends on.
-    pub(super) fn evaluate_all(
+    /// Evaluates a cut of the current execution of `system`, which has this state, unless it was
+    /// evaluated before. The cuts with one action fewer that are within the bound were evaluated.
+    pub(super) fn evaluate<S: System>(
         &mut self,
         system: &mut S,
         log: &Log,
-        cut: &[u32],
-        name: &N,
+        (cut, name): (&[u32], &N),
+        state: &S::State,
     ) -> Result<(), S::Need> {
         if self.known.contains(name) {
             return Ok(());
         }
-        // Dynamic programming over cuts, with an explicit stack, because it is as deep as the
-        // execution.
-        let mut stack = vec![(Cut::from_slice(cut), name.clone())];
-        while let Some((cut, name)) = stack.last().cloned() {
-            let before = predecessors(log, &cut, &name);
-            let unknown = before.iter().find(|(_, _, before)| !self.known.contains(before));
-            if let Some((_, cut, name)) = unknown {
-                stack.push((cut.clone(), name.clone()));
-                continue;
-            }
-            let known = self.evaluate(system, log, &cut, &name, &before)?;
-            self.keep(name, known);
-            stack.pop();
-        }
-        Ok(())
-    }
-
-    fn evaluate(
-        &mut self,
-        system: &mut S,
-        log: &Log,
-        cut: &[u32],
-        name: &N,
-        before: &[(ThreadId, Cut, N)],
-    ) -> Result<Known<S::State, N>, S::Need> {
-        let state = match before.first() {
-            None => system.initial(),
-            Some((thread, _, before)) => {
-                let mut state = self.get(before).state.clone();
-                let last = log.last(cut, *thread).expect("a thread of the frontier has an action");
-                system.advance(&mut state, last.choice)?;
-                state
-            }
-        };
+        let mut before = predecessors(log, cut, name);
+        before.retain(|(_, _, before)| self.known.contains(before));
         let mut steps: Vec<(Choice, HbAction)> = Vec::new();
         let mut enabled = ThreadSet::EMPTY;
         for thread in (0..system.threads()).map(ThreadId::new) {
-            let pending = system.ask_at(&state, thread)?;
+            let pending = system.ask_at(state, thread)?;
             let overlooked = seeded!(PendingIgnored)
                 && !log.continues(cut, thread)
                 && log.all().as_slice() != cut;
@@ -174,15 +144,17 @@ impl<S: System, N: Name> Cuts<S, N> {
         }
         let running = system.initially_running();
         let possible = steps.into_iter().map(|(choice, action)| {
-            let bound = self.bound(choice.thread, enabled, before, running);
+            let bound = self.bound(choice.thread, enabled, &before, running);
             Possible { choice, next: name.with(&distort(action)), bound }
         });
         let possible = possible.collect();
-        Ok(Known { state, possible })
+        self.keep(name.clone(), Known { possible });
+        Ok(())
     }
 
     /// The fewest preemptions of an execution that consists of a cut and then a step of `thread`.
-    /// `running` is the running thread before the first step: in the empty cut, which has no
+    /// `before` are the cuts with one action fewer that are within the bound: the others contribute
+    /// only numbers beyond it. `running` is the running thread before the first step: in the empty cut, which has no
     /// predecessors, it is the one that is switched away from.
     fn bound(
         &self,

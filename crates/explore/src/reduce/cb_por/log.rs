@@ -63,9 +63,33 @@ impl Log {
         }
     }
 
+    /// The number of actions.
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The thread of an action, by its position in the execution.
+    pub(super) fn thread(&self, at: usize) -> ThreadId {
+        self.order[at]
+    }
+
+    /// The cut of the first `len` actions of the execution.
+    pub(super) fn cut(&self, len: usize) -> Cut {
+        let mut cut = Cut::from_elem(0, self.threads.len());
+        self.order[..len].iter().for_each(|thread| cut[thread.index()] += 1);
+        cut
+    }
+
     /// The cut of all actions.
     pub(super) fn all(&self) -> Cut {
         self.threads.iter().map(|entries| entries.len() as u32).collect()
+    }
+
+    /// The next action of `thread` after a cut, if the cut has all actions that happen before it.
+    pub(super) fn next(&self, cut: &[u32], thread: ThreadId) -> Option<&Entry> {
+        let next = self.threads[thread.index()].get(cut[thread.index()] as usize)?;
+        let mut others = (0..cut.len()).map(ThreadId::new).filter(|&other| other != thread);
+        others.all(|other| next.clock.time(other) <= cut[other.index()]).then_some(next)
     }
 
     /// Whether the execution has more actions of `thread` than a cut.

@@ -42,7 +42,8 @@ impl<S: System, N: Name> Search<S, N> {
     /// Whether the state of `cut`, from which a step of `thread` led to a marked one, is reached by
     /// that step within the bound and has no successor within the bound that is not marked.
     fn is_covered(&mut self, thread: ThreadId, cut: &[u32], name: &N) -> bool {
-        let known = self.cuts.get(name);
+        // A cut that was not evaluated is beyond the bound, and so are all steps from it.
+        let Some(known) = self.cuts.find(name) else { return seeded!(MarkBeyondBound) };
         let step = known.possible.iter().find(|step| step.choice.thread == thread);
         if !step.is_some_and(|step| self.is_within(step.bound) || seeded!(MarkBeyondBound)) {
             return false;

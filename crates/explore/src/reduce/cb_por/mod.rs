@@ -36,16 +36,20 @@
 //! 4. 128-bit fingerprints instead of 32 bits and a comparison, or the exact sets
 //!    ([`Names::Exact`]).
 //! 5. The initial state may be terminal.
+//! 6. CB is computed for the prefixes with CB ≤ bound only, which `within` finds. The paper computes
+//!    it backwards, for all prefixes: kⁿ of an execution of n threads with k actions.
 //!
-//! **Cost.** Memory: one state and its steps for every known cut, 0.7 to 2.6 times the states with
-//! CB ≤ bound. The paper's bound kⁿ·NCB is the table of CB; Mark is called once per state with CB ≤
-//! bound. Time: per known cut one step and one trial of each thread.
+//! **Cost.** Memory: the steps of every state with CB ≤ bound that was found so far, 32 bytes each,
+//! and the state itself for those before the present one. Mark is called once per state with CB ≤
+//! bound. Time: per such state one step and one trial of each thread; and per step of Search the
+//! states with CB ≤ bound before the present one are compared with it.
 
 mod cuts;
 mod log;
 mod mark;
 mod name;
 mod search;
+mod within;
 
 use preempt_system::{Fingerprint, System};
 
@@ -245,6 +249,25 @@ mod tests {
             // the step of the other one is left out.
             assert_eq!(states(&dependent, 0), of(2, 9, 0, 0, 9, 2));
             assert_eq!(terminals(&dependent, 0), of(2, 9, 9, 8, 9, 2));
+        }
+    }
+
+    /// Five independent threads of two steps have one trace. A state says how far each thread is,
+    /// and CB is the number of threads between their two steps, without the last one that moved. So
+    /// j threads are there in C(5, j)·2⁵⁻ʲ states, and those with j ≤ bound + 1 are evaluated, of
+    /// 3⁵ in all.
+    #[test]
+    fn only_states_within_the_bound_are_evaluated() {
+        let threads = (0..5).map(|cell| vec![Op::Set { cell, value: 0 }; 2]).collect();
+        let toy = Toy::new(5, threads);
+        let within = [32, 80, 80, 40, 10, 1];
+        for bound in 0..6 {
+            let expected: u64 = within.iter().take(bound as usize + 2).sum();
+            for names in [Names::Fingerprints, Names::Exact] {
+                let counts = search(&toy, Algorithm::Terminals, bound, names);
+                assert_eq!((counts.cuts, counts.states), (expected, expected), "bound {bound}");
+                assert_eq!(counts.executions, 1);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use preempt_system::{Choice, System};
 use super::cuts::Cuts;
 use super::log::Log;
 use super::name::Name;
+use super::within::Within;
 use super::{Config, Counts};
 use crate::codec::{Damaged, Reader, Writer, save_fields};
 use crate::engine::sharded::Parts;
@@ -25,7 +26,9 @@ pub(crate) struct Search<S: System, N: Name> {
     algorithm: Algorithm,
     pub(super) config: Config,
     pub(super) log: Log,
-    pub(super) cuts: Cuts<S, N>,
+    pub(super) cuts: Cuts<N>,
+    /// The cuts of the current execution that are within the bound.
+    pub(super) within: Within<S::State, N>,
     /// The paper's H.
     pub(super) visited: Parts<N, (), N::Hashing>,
     pub(super) counts: Counts,
@@ -47,6 +50,7 @@ impl<S: System, N: Name> Search<S, N> {
         Search {
             log: Log::new(threads),
             cuts: Cuts::new(config.dependence, config.bound),
+            within: Within::default(),
             algorithm,
             config: *config,
             visited: Parts::default(),
@@ -91,14 +95,13 @@ impl<S: System, N: Name> Policy<S> for Search<S, N> {
         _: &mut [Call<N>],
         stats: &mut ReductionStats,
     ) -> Entered<Call<N>, S::Need> {
-        let cut = self.log.all();
-        self.cuts.evaluate_all(trace.cursor.system_mut(), &self.log, &cut, &name)?;
+        self.evaluate_all(trace.cursor.system_mut())?;
         if self.algorithm == Algorithm::States {
             self.visit(&name);
         }
         let is_end = trace.cursor.enabled().is_empty();
         if is_end && self.algorithm == Algorithm::Terminals {
-            self.mark(cut, name.clone());
+            self.mark(self.log.all(), name.clone());
         }
         stats.bounded = self.counts.bounded;
         Ok((Call { name, tried: 0, went_on: is_end }, None))
@@ -128,20 +131,22 @@ impl<S: System, N: Name> Policy<S> for Search<S, N> {
 
     fn rewound(&mut self, len: usize) {
         self.log.truncate(len);
+        self.within.truncate(len);
     }
 
     fn bytes(&self) -> usize {
-        self.visited.bytes() + self.cuts.bytes()
+        self.visited.bytes() + self.cuts.bytes() + self.within.bytes()
     }
 
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.visited);
         to.put(&self.counts);
+        to.put(&self.within.levels);
         self.cuts.save(to);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        (self.visited, self.counts) = from.get()?;
+        (self.visited, self.counts, self.within.levels) = from.get()?;
         self.cuts.load(from)
     }
 }
