@@ -213,8 +213,8 @@ enum Command {
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer
-        #[arg(value_parser = ["rust", "spin", "stateright"])]
+        /// Which peer; `pct` is the part of `rust` about random priorities
+        #[arg(value_parser = ["rust", "pct", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes
         #[arg(long)]
@@ -321,6 +321,7 @@ fn main() -> Result<ExitCode> {
         }
         Command::Peers { peer, quick } => match peer.as_str() {
             "rust" => peers::rust::compare(quick)?,
+            "pct" => peers::rust::compare_priorities(quick)?,
             "spin" => peers::spin::compare(quick)?,
             "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),

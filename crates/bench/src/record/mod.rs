@@ -127,7 +127,7 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         eprintln!("not recorded: the command failed");
         return Ok(false);
     }
-    let peers = arguments.iter().any(|word| word == "rust" || word == "stateright");
+    let peers = arguments.iter().any(|word| ["rust", "pct", "stateright"].contains(&&**word));
     let features = if peers { " --features peers" } else { "" };
     let record = Record {
         command: format!(

@@ -36,8 +36,31 @@ pub struct Times {
     pub rate: f64,
     /// CPU-seconds after which a search is stopped.
     pub cap: f64,
-    /// Seeds of randomised searches.
+    /// Seeds of random searches.
     pub seeds: u64,
+    /// Seeds of random priorities.
+    pub priority_seeds: u64,
+}
+
+impl Times {
+    fn of(quick: bool) -> Times {
+        match quick {
+            true => Times { rate: 0.1, cap: 0.5, seeds: 3, priority_seeds: 10 },
+            false => Times { rate: 0.5, cap: 5.0, seeds: 10, priority_seeds: 100 },
+        }
+    }
+}
+
+/// Prints the table of random priorities only; returns whether Preempt needs no more executions
+/// than shuttle.
+pub fn compare_priorities(quick: bool) -> Result<bool> {
+    if !cfg!(feature = "peers") {
+        bail!("{NOT_BUILT}");
+    }
+    let mut behind = Vec::new();
+    bugs::priorities(Times::of(quick), &mut behind)?;
+    behind.iter().for_each(|line| println!("{line}"));
+    Ok(behind.is_empty())
 }
 
 /// Prints the tables; returns whether all of Preempt's answers to known questions are correct.
@@ -45,15 +68,13 @@ pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
         bail!("{NOT_BUILT}");
     }
-    let times = match quick {
-        true => Times { rate: 0.1, cap: 0.5, seeds: 3 },
-        false => Times { rate: 0.5, cap: 5.0, seeds: 10 },
-    };
+    let times = Times::of(quick);
     println!("loom 0.7, shuttle 0.9 and Preempt on the same sources; one core; {}", machine());
     let mut behind = Vec::new();
     speed::tests(times, &mut behind)?;
     speed::long(times, &mut behind)?;
     bugs::first(times, &mut behind)?;
+    bugs::priorities(times, &mut behind)?;
     let right = truth::probes(times)?;
     println!(
         "\nbehind, or not as far ahead as is wanted (10 × loom, 1.5 × shuttle, 1 × shuttle on long \

@@ -35,7 +35,7 @@ pub enum Mode {
 }
 
 /// The depth of the random priorities: errors that need two changes of priority.
-const DEPTH: u32 = 3;
+pub const DEPTH: u32 = 3;
 
 impl Mode {
     /// The mode as an argument of the command line.
