@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod corpus;
 pub mod crates;
 pub mod instructions;
+pub mod kills;
 pub mod measure;
 pub mod native_speed;
 pub mod package;

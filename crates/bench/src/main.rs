@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{
-    agree, closures, cluster, corpus, crates, instructions, measure, native_speed, papers, peers,
-    real, record, robust, scale, spill, suites, workers,
+    agree, closures, cluster, corpus, crates, instructions, kills, measure, native_speed, papers,
+    peers, real, record, robust, scale, spill, suites, workers,
 };
 
 #[derive(Parser)]
@@ -162,6 +162,18 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// Kill random processes of searches in several processes, and resume the searches
+    Kills {
+        /// The binary `preempt`, built with the feature `cluster`
+        #[arg(long, value_name = "FILE")]
+        preempt: PathBuf,
+        /// The number of searches
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+        /// Chooses searches, processes and moments
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Compare several workers with one, on the work-stealing queue
     Workers {
         /// The most workers
@@ -298,6 +310,7 @@ fn main() -> Result<ExitCode> {
         Command::Cluster { preempt, quick } => {
             cluster::compare(&preempt, if quick { Extent::Quick } else { Extent::Whole })?
         }
+        Command::Kills { preempt, count, seed } => kills::rounds(&preempt, count, seed)?,
         Command::Workers { most, size, repetitions } => workers::compare(most, size, repetitions)?,
         Command::RustOne { tool, mode, test, repeat, cap } => {
             let mode = peers::rust::Mode::parse(&mode)?;

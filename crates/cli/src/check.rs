@@ -81,7 +81,15 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     if let Some(path) = &args.search.html {
         output::writable(path, "the page")?;
     }
-    let mut checkpointing = args.checkpoints.open(|| program(&args.model))?;
+    #[cfg(feature = "cluster")]
+    let is_alone = !args.cluster.are_used();
+    #[cfg(not(feature = "cluster"))]
+    let is_alone = true;
+    let mut checkpointing = match is_alone {
+        true => args.checkpoints.open(|| program(&args.model))?,
+        // The session has checkpoints of its own.
+        false => None,
+    };
     let resumed = checkpointing.as_ref().is_some_and(Checkpointing::is_resuming);
     let watcher = Watcher::new(if args.search.json || args.search.quiet {
         Wish::Quiet
@@ -89,14 +97,17 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
         Wish::Progress
     });
     #[cfg(feature = "cluster")]
-    let session = match args.cluster.are_used() {
-        true => Some(cluster::Session::lead(args, portfolio.main())?),
-        false => None,
+    let mut session = match is_alone {
+        true => None,
+        false => match cluster::Session::lead(args, portfolio.main()) {
+            Ok(session) => Some(session),
+            Err(unstarted) => return unstarted.end(),
+        },
     };
     let ran = portfolio.run(machine, &watcher, |search, machine, observer| {
         #[cfg(feature = "cluster")]
-        if let Some(session) = &session {
-            return Ok(session.run(search, machine, &watcher));
+        if let Some(session) = &mut session {
+            return session.run(search, machine, &watcher);
         }
         match &mut checkpointing {
             Some(checkpointing) => {
@@ -109,12 +120,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     outcome.elapsed += loading;
     watcher.finish();
     #[cfg(feature = "cluster")]
-    let is_alone = session.is_none();
-    #[cfg(not(feature = "cluster"))]
-    let is_alone = true;
-    #[cfg(feature = "cluster")]
-    if let Some(fault) = session.and_then(cluster::Session::finish) {
-        screen::complain(&format!("error: {fault}\n"));
+    if let Some(session) = session {
+        session.finish(&outcome);
     }
     let traces = traces(&machine, &outcome);
     let checked = CheckReport {

@@ -38,16 +38,21 @@ impl CheckpointArgs {
         self.checkpoint.is_some() || self.resume.is_some()
     }
 
+    /// Refuses options that need others.
+    pub fn check(&self) -> Result<(), Refused> {
+        match self.checkpoint.is_none() && self.checkpoint_every.is_some() {
+            true => Err(Refused::because("--checkpoint-every needs --checkpoint")),
+            false => Ok(()),
+        }
+    }
+
     /// Opens the checkpoint to resume. `None` without `--checkpoint` and `--resume`. `program` is
     /// the hash of the program that is searched.
     pub fn open(
         &self,
         program: impl FnOnce() -> Result<u64, Refused>,
     ) -> Result<Option<Checkpointing>, Refused> {
-        if self.checkpoint.is_none() && self.checkpoint_every.is_some() {
-            let why = "--checkpoint-every needs --checkpoint";
-            return Err(Refused::because(why));
-        }
+        self.check()?;
         if self.checkpoint.is_none() && self.resume.is_none() {
             return Ok(None);
         }
@@ -85,26 +90,33 @@ impl Checkpointing {
 
     /// Prints the command that resumes the search, and errors of writing.
     pub fn finish(&self, outcome: &Outcome) {
-        let Some(file) = &self.file else { return };
-        if let Some(error) = file.error() {
-            let path = file.path().display();
-            screen::complain(&format!(
-                "warning: the last checkpoint could not be written to {path}: {error}\n"
-            ));
-        }
-        let more = match outcome.stopped {
-            Some(Limit::Interrupt) => "",
-            Some(Limit::Time) => ", with a larger --time (it includes the time so far)",
-            Some(Limit::Memory) => ", with more --memory",
-            _ => return,
-        };
-        if file.written() > 0 {
-            screen::complain(&format!("To resume{more}: {}\n", resume_command(file.path())));
+        if let Some(file) = &self.file {
+            report(file, outcome);
         }
     }
 }
 
-fn open(path: &Path) -> Result<Saved, Refused> {
+/// Prints the command that resumes the search, and the error of the last attempt to write `file`.
+pub fn report(file: &CheckpointFile, outcome: &Outcome) {
+    if let Some(error) = file.error() {
+        let path = file.path().display();
+        screen::complain(&format!(
+            "warning: the last checkpoint could not be written to {path}: {error}\n"
+        ));
+    }
+    let more = match outcome.stopped {
+        Some(Limit::Interrupt | Limit::Process) => "",
+        Some(Limit::Time) => ", with a larger --time (it includes the time so far)",
+        Some(Limit::Memory) => ", with more --memory",
+        _ => return,
+    };
+    if file.written() > 0 {
+        screen::complain(&format!("To resume{more}: {}\n", resume_command(file.path())));
+    }
+}
+
+/// Opens a checkpoint.
+pub fn open(path: &Path) -> Result<Saved, Refused> {
     checkpoint::open(path).map_err(|unopened| {
         let why = match unopened {
             Unopened::File(error) if error.kind() == io::ErrorKind::NotFound => {

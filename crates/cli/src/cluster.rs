@@ -13,13 +13,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser as _};
-use preempt_cluster::{Cluster, Hosts, Identity, Joining, Key, join};
-use preempt_explore::{Limits, Outcome, Plan, Search, described, program_hash};
+use preempt_cluster::{Cluster, Hosts, Identity, Joining, Key, Unjoined, join};
+use preempt_explore::{Limits, Outcome, Plan, Refusal, Search, described, program_hash};
 use preempt_machine::Machine;
 use preempt_system::Model as _;
 use serde_json::{Value, json};
 
 use crate::args::{Check, Cli, Command as Subcommand};
+use crate::cluster_checkpoint::ClusterCheckpoints;
 use crate::progress::{Watcher, Wish};
 use crate::search::Pick;
 use crate::values::{seconds, whole};
@@ -86,11 +87,7 @@ impl ClusterArgs {
             return Err(Refused::because(format!("{option} needs --order bfs")));
         }
         search.distributes().map_err(|refusal| Refused::by_engine(&refusal))?;
-        let used = [
-            (args.checkpoints.checkpoint.is_some(), "--checkpoint"),
-            (args.checkpoints.resume.is_some(), "--resume"),
-            (args.spill.is_some(), "--spill"),
-        ];
+        let used = [(args.spill.is_some(), "--spill")];
         match used.iter().find(|(is_used, _)| *is_used) {
             Some((_, other)) => {
                 let why = format!("{other} cannot be combined with {option}");
@@ -167,18 +164,58 @@ fn read_hosts(path: &Path) -> Result<Hosts, Refused> {
     Ok(hosts)
 }
 
+/// Why a search in several processes did not start.
+pub enum Unstarted {
+    /// Bad input, or a process that refuses.
+    Refused(Refused),
+    /// A process was lost before the search began. A sentence without a full stop.
+    Lost(String),
+}
+
+impl From<Refused> for Unstarted {
+    fn from(refused: Refused) -> Unstarted {
+        Unstarted::Refused(refused)
+    }
+}
+
+impl From<Unjoined> for Unstarted {
+    fn from(unjoined: Unjoined) -> Unstarted {
+        match unjoined {
+            Unjoined::Refused(why) => Unstarted::Refused(refused(why)),
+            Unjoined::Lost(why) => Unstarted::Lost(why),
+        }
+    }
+}
+
+impl Unstarted {
+    /// Reports a lost process: the search is incomplete.
+    pub fn end(self) -> Result<Exit, Refused> {
+        match self {
+            Unstarted::Refused(refused) => Err(refused),
+            Unstarted::Lost(why) => {
+                screen::complain(&format!("error: {why}\n"));
+                Ok(Exit::Incomplete)
+            }
+        }
+    }
+}
+
 /// The processes of this command.
 pub struct Session {
     cluster: Cluster,
+    checkpoints: Option<ClusterCheckpoints>,
     /// Those that this process has started.
     _started: Started,
 }
 
 impl Session {
     /// Process 0: connects to the others, or starts them.
-    pub fn lead(args: &Check, search: &Search) -> Result<Session, Refused> {
+    pub fn lead(args: &Check, search: &Search) -> Result<Session, Unstarted> {
         let of = &args.cluster;
-        let (hosts, started, key) = match &of.cluster {
+        let text = input::read(&args.model.file)?;
+        let searched = (program(&text, &args.model.settings), search);
+        let checkpoints = ClusterCheckpoints::open(&args.checkpoints, searched, 0)?;
+        let (hosts, mut started, key) = match &of.cluster {
             Some(path) => {
                 let hosts = read_hosts(path)?;
                 hosts.iter().try_for_each(|host| of.trust.check(host))?;
@@ -194,40 +231,71 @@ impl Session {
         };
         let identity = of.trust.identity(key)?;
         let timeout = identity.timeout;
-        let job = job(args, search)?;
-        let joined = join::lead(hosts, &identity, job, timeout).map_err(refused)?;
-        Ok(Session { cluster: start(joined)?, _started: started })
+        let job = job(args, &text, search);
+        let joined =
+            join::lead(hosts, &identity, job, timeout).map_err(|unjoined| match unjoined {
+                Unjoined::Refused(join::Refused(why)) if started.has_lost_one() => {
+                    Unstarted::Lost(why)
+                }
+                other => other.into(),
+            })?;
+        Ok(Session { cluster: start(joined)?, checkpoints, _started: started })
     }
 
     /// Searches.
-    pub fn run(&self, search: &Search, machine: Machine, watcher: &Watcher) -> (Outcome, Machine) {
-        search.run_distributed(machine, watcher, &self.cluster)
+    pub fn run(
+        &mut self,
+        search: &Search,
+        machine: Machine,
+        watcher: &Watcher,
+    ) -> Result<(Outcome, Machine), Refused> {
+        let ran = explore(search, machine, watcher, (&self.cluster, &mut self.checkpoints));
+        ran.map_err(|refusal| Refused::by_engine(&refusal))
     }
 
-    /// Ends the exchange with the others, and says what went wrong.
-    pub fn finish(self) -> Option<String> {
-        let fault = self.cluster.fault().map(str::to_owned);
-        self.cluster.finish();
-        fault
+    /// Ends the exchange with the others, and reports what went wrong and how to resume.
+    pub fn finish(self, outcome: &Outcome) {
+        let Session { cluster, checkpoints, _started } = self;
+        let fault = cluster.fault().map(str::to_owned);
+        cluster.finish();
+        if let Some(fault) = fault {
+            screen::complain(&format!("error: {fault}\n"));
+        }
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.finish(outcome);
+        }
     }
 }
 
+/// Searches with checkpoints, if they are asked for.
+fn explore(
+    search: &Search,
+    machine: Machine,
+    watcher: &Watcher,
+    (cluster, checkpoints): (&Cluster, &mut Option<ClusterCheckpoints>),
+) -> Result<(Outcome, Machine), Refusal> {
+    match checkpoints {
+        Some(checkpoints) => checkpoints.run(search, machine, watcher, cluster),
+        None => Ok(search.run_distributed(machine, watcher, cluster)),
+    }
+}
+
+/// Starts the exchange.
 fn start(joined: Joining) -> Result<Cluster, Refused> {
     Cluster::start(joined).map_err(|why| Refused::because(format!("cannot exchange states: {why}")))
 }
 
 /// What the other processes get from process 0.
-fn job(args: &Check, search: &Search) -> Result<Vec<u8>, Refused> {
-    let text = input::read(&args.model.file)?;
+fn job(args: &Check, text: &str, search: &Search) -> Vec<u8> {
     let arguments: Vec<String> = std::env::args().collect();
     let job = json!({
         "arguments": arguments,
         "text": text,
-        "program": program(&text, &args.model.settings).to_string(),
+        "program": program(text, &args.model.settings).to_string(),
         "plan": described(search.plan()),
         "memory": search.plan().limits.memory.filter(|_| args.cluster.processes.is_some()),
     });
-    Ok(job.to_string().into_bytes())
+    job.to_string().into_bytes()
 }
 
 /// The hash of a model and its settings.
@@ -242,10 +310,11 @@ fn program(text: &str, settings: &[(String, String)]) -> u64 {
 struct Accepted {
     search: Search,
     machine: Machine,
+    checkpoints: Option<ClusterCheckpoints>,
 }
 
 /// Reads a job.
-fn accepted(job: &[u8]) -> Result<Accepted, String> {
+fn accepted(job: &[u8], process: usize) -> Result<Accepted, String> {
     let invalid = || "it received a job that it cannot read".to_owned();
     let job: Value = serde_json::from_slice(job).map_err(|_| invalid())?;
     let arguments = job["arguments"].as_array().ok_or_else(invalid)?;
@@ -265,7 +334,10 @@ fn accepted(job: &[u8]) -> Result<Accepted, String> {
     let search = plan.build().map_err(|refusal| refusal.to_string())?;
     search.distributes().map_err(|refusal| refusal.to_string())?;
     search.suits(&machine).map_err(|refusal| refusal.to_string())?;
-    Ok(Accepted { search, machine })
+    let searched = (program(text, &args.model.settings), &search);
+    let checkpoints =
+        ClusterCheckpoints::open(&args.checkpoints, searched, process).map_err(plain)?;
+    Ok(Accepted { search, machine, checkpoints })
 }
 
 /// Whether this process searches `text` by `plan` as the job says, or what differs.
@@ -373,19 +445,23 @@ fn serve(
 ) -> Result<Exit, Refused> {
     let accept = |job: &[u8], process: usize, hosts: &[String]| {
         check(job, process, hosts)?;
-        accepted(job)
+        accepted(job, process)
     };
-    let (joined, accepted) = join::serve(listener, identity, timeout, accept).map_err(refused)?;
+    let (joined, accepted) = match join::serve(listener, identity, timeout, accept) {
+        Ok(joined) => joined,
+        Err(unjoined) => return Unstarted::from(unjoined).end(),
+    };
     let cluster = start(joined)?;
     let watcher = Watcher::new(Wish::Quiet);
-    let Accepted { search, machine } = accepted;
-    let (outcome, _) = search.run_distributed(machine, &watcher, &cluster);
+    let Accepted { search, machine, mut checkpoints } = accepted;
+    let ran = explore(&search, machine, &watcher, (&cluster, &mut checkpoints));
     let fault = cluster.fault().map(str::to_owned);
     cluster.finish();
     if let Some(fault) = fault {
         screen::complain(&format!("error: {fault}\n"));
         return Ok(Exit::Incomplete);
     }
+    let (outcome, _) = ran.map_err(|refusal| Refused::by_engine(&refusal))?;
     Ok(Exit::of(outcome.verdict))
 }
 
@@ -395,7 +471,11 @@ struct Started(Vec<Child>);
 
 impl Started {
     /// Starts all processes but this one. Returns their addresses.
-    fn start(processes: usize, key: &Key, trust: &TrustArgs) -> Result<(Hosts, Started), Refused> {
+    fn start(
+        processes: usize,
+        key: &Key,
+        trust: &TrustArgs,
+    ) -> Result<(Hosts, Started), Unstarted> {
         let cannot =
             |error: io::Error| Refused::because(format!("cannot start a process: {error}"));
         let program = std::env::current_exe().map_err(cannot)?;
@@ -428,13 +508,17 @@ impl Started {
             match told.recv_timeout(left) {
                 Ok((number, address)) if !address.is_empty() => hosts[number] = address,
                 _ => {
-                    return Err(Refused::because(
-                        "a process that preempt started does not answer; raise --cluster-timeout",
-                    ));
+                    let why = "a process that preempt started has ended or does not answer";
+                    return Err(Unstarted::Lost(format!("{why}; --cluster-timeout can be raised")));
                 }
             }
         }
         Ok((hosts, started))
+    }
+
+    /// Whether one of the processes has ended already.
+    fn has_lost_one(&mut self) -> bool {
+        self.0.iter_mut().any(|child| matches!(child.try_wait(), Ok(Some(_))))
     }
 }
 

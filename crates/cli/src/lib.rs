@@ -12,6 +12,8 @@ mod checkpoint;
 mod choice;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod cluster_checkpoint;
 mod compare;
 mod doctor;
 mod flags;

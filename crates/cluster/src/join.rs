@@ -26,9 +26,34 @@ const MOST_MESSAGE: usize = 1 << 16;
 /// The maximum number of processes.
 pub const MOST_PROCESSES: usize = 1 << 12;
 
-/// Why the processes could not join, as a sentence without a full stop.
+/// Why a process refuses to join, as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
+
+/// Why the processes could not join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unjoined {
+    /// A process refuses, or cannot be reached.
+    Refused(Refused),
+    /// A process ended, or stopped answering, while they joined. A sentence without a full stop.
+    Lost(String),
+}
+
+impl From<Refused> for Unjoined {
+    fn from(refused: Refused) -> Unjoined {
+        Unjoined::Refused(refused)
+    }
+}
+
+impl Unjoined {
+    fn of(link: &Link, broken: &Broken) -> Unjoined {
+        let why = link.explain(broken);
+        match broken {
+            Broken::Stream(_) => Unjoined::Lost(why),
+            Broken::Frame => Unjoined::Refused(Refused(why)),
+        }
+    }
+}
 
 /// The search in which all processes take part, encoded by the caller.
 pub type Job = Vec<u8>;
@@ -180,15 +205,15 @@ fn receive<T>(
     link: &Link,
     most: usize,
     read: impl FnOnce(&[u8]) -> Option<T>,
-) -> Result<T, Refused> {
+) -> Result<T, Unjoined> {
     let received = link.receive_message(most);
     let value = received.and_then(|bytes| read(&bytes).ok_or(Broken::Frame));
-    value.map_err(|broken| Refused(link.explain(&broken)))
+    value.map_err(|broken| Unjoined::of(link, &broken))
 }
 
-fn send(link: &Link, message: &[u8]) -> Result<(), Refused> {
+fn send(link: &Link, message: &[u8]) -> Result<(), Unjoined> {
     let sent = link.send_message(message);
-    sent.map_err(|error| Refused(link.explain(&Broken::Stream(error))))
+    sent.map_err(|error| Unjoined::of(link, &Broken::Stream(error)))
 }
 
 /// Process 0: connects to all others and gives them the job.
@@ -197,10 +222,10 @@ pub fn lead(
     identity: &Identity,
     job: Job,
     timeout: Duration,
-) -> Result<Joining, Refused> {
+) -> Result<Joining, Unjoined> {
     let processes = hosts.len();
     if processes > MOST_PROCESSES {
-        return Err(Refused(format!("there can be at most {MOST_PROCESSES} processes")));
+        return Err(Refused(format!("there can be at most {MOST_PROCESSES} processes")).into());
     }
     let deadline = Instant::now() + timeout;
     let faults = Faults::default();
@@ -220,7 +245,7 @@ pub fn lead(
     }
     for link in links.iter().flatten() {
         if let Err(why) = receive(link, MOST_MESSAGE, read_answer)? {
-            return Err(Refused(format!("{}: {why}", link.peer())));
+            return Err(Refused(format!("{}: {why}", link.peer())).into());
         }
     }
     for link in links.iter().flatten() {
@@ -236,7 +261,7 @@ pub fn serve<T>(
     identity: &Identity,
     timeout: Option<Duration>,
     accept: impl FnOnce(&[u8], usize, &[String]) -> Result<T, String>,
-) -> Result<(Joining, T), Refused> {
+) -> Result<(Joining, T), Unjoined> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let faults = Faults::default();
     let (leader, welcome) = loop {
@@ -257,7 +282,7 @@ pub fn serve<T>(
     send(&leader, &answer(accepted.as_ref().map(drop).map_err(String::as_str)))?;
     let accepted = accepted.map_err(Refused)?;
     if receive(&leader, MOST_MESSAGE, read_answer)?.is_err() {
-        return Err(Refused(format!("{} has given up", leader.peer())));
+        return Err(Refused(format!("{} has given up", leader.peer())).into());
     }
     let processes = hosts.len();
     let mut links: Vec<Option<Link>> = vec![None; processes];

@@ -33,5 +33,5 @@ pub mod link;
 
 pub use cluster::Cluster;
 pub use handshake::Identity;
-pub use join::{Hosts, Job, Joining, Refused};
+pub use join::{Hosts, Job, Joining, Refused, Unjoined};
 pub use key::Key;

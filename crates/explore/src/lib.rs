@@ -41,7 +41,10 @@ pub mod reduce;
 pub use driver::outcome::Outcome;
 pub use driver::search::Search;
 pub use driver::{graph, oracle, outcome, portfolio, replay, shrink};
-pub use engine::checkpoint::{Checkpoints, Keeper, Resumable, Saved, described, program_hash};
+pub use engine::checkpoint::{
+    Checkpoints, Keeper, Resumable, Saved, ShardBytes, ShardKeeper, ShardSource,
+    ShardedCheckpoints, WriteBytes, described, program_hash,
+};
 pub use engine::estimate::Estimate;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]

@@ -66,27 +66,53 @@ impl CheckpointFile {
         self.state.lock().expect("mutex poisoned")
     }
 
-    /// The temporary file beside the target.
-    fn draft(&self) -> PathBuf {
-        let mut name = self.path.file_name().map_or_else(OsString::new, OsString::from);
-        name.push(".new");
-        self.path.with_file_name(name)
+    /// Replaces the file by a checkpoint that took from `began` on. Returns whether it could.
+    pub(crate) fn keep_since(
+        &self,
+        began: Instant,
+        write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> bool {
+        self.record(began, self.replace(write))
+    }
+
+    /// Records the result of an attempt to write a checkpoint.
+    pub(crate) fn record(&self, began: Instant, written: io::Result<()>) -> bool {
+        let is_written = written.is_ok();
+        let mut state = self.state();
+        state.written += u64::from(is_written);
+        state.error = written.err();
+        (state.last, state.took) = (Instant::now(), began.elapsed());
+        is_written
     }
 
     fn replace(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let draft = self.draft();
-        let mut file = File::create(&draft)?;
-        let written = write(&mut file)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&draft, &self.path));
-        if written.is_err() {
-            // A partial file is useless, and may be the reason why the disk is full.
-            let _ = fs::remove_file(&draft);
-        }
-        written?;
-        sync_folder(&self.path);
-        Ok(())
+        replace(&self.path, write)
     }
+}
+
+/// A path whose last part ends with `ending` in addition.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(ending);
+    path.with_file_name(name)
+}
+
+/// Replaces a file at once: it is complete whenever the process is killed.
+pub(crate) fn replace(
+    path: &Path,
+    write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let draft = beside(path, ".new");
+    let mut file = File::create(&draft)?;
+    let written =
+        write(&mut file).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // A partial file is useless, and may be the reason why the disk is full.
+        let _ = fs::remove_file(&draft);
+    }
+    written?;
+    sync_folder(path);
+    Ok(())
 }
 
 /// Synchronises the rename to disk, where directories can be opened. If that fails, a loss of power
@@ -107,12 +133,7 @@ impl Keeper for CheckpointFile {
     }
 
     fn keep(&self, write: &dyn Fn(&mut dyn Write) -> io::Result<()>) {
-        let began = Instant::now();
-        let written = self.replace(write);
-        let mut state = self.state();
-        state.written += u64::from(written.is_ok());
-        state.error = written.err();
-        (state.last, state.took) = (Instant::now(), began.elapsed());
+        self.keep_since(Instant::now(), write);
     }
 }
 

@@ -7,7 +7,7 @@
 //!             (one pass)       └─▶ html                      a page to step through
 //!
 //! Schedule ◀─▶ schedule, token    as a readable file, as one word
-//! Search   ◀─▶ checkpoint         as a file from which it resumes
+//! Search   ◀─▶ checkpoint, shards as a file, or as files of several processes, to resume from
 //! Growth ─▶ curves ─▶ plot        coverage over time, as a table and as SVG
 //! Graph ─▶ dot                    the states of a small model, for graphviz
 //! ```
@@ -38,6 +38,7 @@ pub mod plot;
 pub mod progress;
 pub mod recorder;
 pub mod schedule;
+pub mod shards;
 mod statements;
 pub mod style;
 pub mod text_report;

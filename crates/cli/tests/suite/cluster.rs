@@ -1,6 +1,9 @@
 //! Searches in several processes, compared with one; and what happens when a process is killed,
 //! stopped or interrupted.
 
+mod checkpoints;
+mod proxy;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -237,8 +240,12 @@ fn what_is_not_distributed_is_refused() {
         (&["--processes", "2", "--order", "bfs", "--store", "sorted"], "--store sorted is not"),
         (&["--processes", "2", "--order", "bfs", "--store", "bitstate"], "--store bitstate is not"),
         (
-            &["--processes", "2", "--order", "bfs", "--checkpoint", "c"],
-            "--checkpoint cannot be combined with --processes",
+            &["--processes", "2", "--order", "bfs", "--spill", "."],
+            "--spill cannot be combined with --processes",
+        ),
+        (
+            &["--processes", "2", "--order", "bfs", "--checkpoint-every", "1"],
+            "--checkpoint-every needs --checkpoint",
         ),
     ] {
         let output = preempt(&[&["check", &file], options].concat());

@@ -85,14 +85,14 @@ impl<'w> Writer<'w> {
         self.block.clear();
     }
 
-    /// Writes the checksum.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    /// Writes the checksum, and returns it.
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
         if !self.block.is_empty() {
             self.flush();
         }
         match self.error {
             Some(error) => Err(error),
-            None => self.to.write_all(&self.checksum.to_le_bytes()),
+            None => self.to.write_all(&self.checksum.to_le_bytes()).map(|()| self.checksum),
         }
     }
 

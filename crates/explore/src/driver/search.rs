@@ -16,7 +16,7 @@ use crate::driver::outcome::Outcome;
 use crate::driver::replay::{self, End, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
-use crate::engine::checkpoint::{Checkpoints, Pauses, Resumable};
+use crate::engine::checkpoint::{Checkpoints, Pauses, Resumable, ShardedCheckpoints};
 use crate::engine::control::{Clock, SearchControl};
 use crate::engine::cursor::Cursor;
 use crate::engine::exchange::Exchange;
@@ -72,6 +72,23 @@ impl Restarts<Capacity> {
                 program.grow(need);
             });
         }
+    }
+
+    /// The same for a search whose result does not depend on the number of workers.
+    fn resume_with_any_jobs(
+        &mut self,
+        plan: &ResolvedPlan,
+        pauses: Option<&Pauses<'_>>,
+        program: &mut impl Program<Need = Capacity>,
+    ) {
+        self.resume(&ResolvedPlan { jobs: 1, ..*plan }, pauses, program);
+        self.jobs = plan.jobs;
+    }
+
+    /// The counterpart of [`Restarts::resume_with_any_jobs`].
+    fn keep_without_jobs(&self, pauses: Option<&Pauses<'_>>) {
+        let Restarts { needs, count, .. } = self;
+        Restarts { needs: needs.clone(), count: *count, jobs: 1 }.keep(pauses);
     }
 
     /// Writes them to their frame of checkpoints.
@@ -195,14 +212,22 @@ impl Search {
         checkpoints: Checkpoints<'_>,
         run: impl FnOnce(&Pauses<'_>) -> (Outcome, R),
     ) -> Result<(Outcome, R), Refusal> {
-        let pauses = Pauses::new(&self.asked, checkpoints)?;
+        self.resuming(&Pauses::new(&self.asked, checkpoints)?, run)
+    }
+
+    /// The same with pauses that are prepared.
+    fn resuming<R>(
+        &self,
+        pauses: &Pauses<'_>,
+        run: impl FnOnce(&Pauses<'_>) -> (Outcome, R),
+    ) -> Result<(Outcome, R), Refusal> {
         if !pauses.is_resuming() {
-            return Ok(run(&pauses));
+            return Ok(run(pauses));
         }
-        let done = catch_unwind(AssertUnwindSafe(|| run(&pauses)));
+        let done = catch_unwind(AssertUnwindSafe(|| run(pauses)));
         let done = done.map_err(|panic| Refusal::from(Unusable::Misleads(message(&*panic))))?;
-        if pauses.is_damaged() {
-            return Err(Unusable::DoesNotFit.into());
+        if let Some(unusable) = pauses.unusable() {
+            return Err(unusable.into());
         }
         let strange = |finding: &&Finding| finding.failure.kind == FailureKind::Nondeterminism;
         match done.0.findings.iter().find(strange) {
@@ -256,6 +281,31 @@ impl Search {
         observer: &dyn Observer,
         exchange: &dyn Exchange,
     ) -> (Outcome, M) {
+        self.run_distributed_pausing(model, observer, exchange, None)
+    }
+
+    /// The same with checkpoints. All processes keep checkpoints, and continue from the same one,
+    /// or none of them does. A checkpoint of another program or plan is refused.
+    pub fn run_distributed_with<M: Model>(
+        &self,
+        model: M,
+        observer: &dyn Observer,
+        exchange: &dyn Exchange,
+        checkpoints: ShardedCheckpoints<'_>,
+    ) -> Result<(Outcome, M), Refusal> {
+        let pauses = Pauses::distributed(&self.asked, checkpoints)?;
+        self.resuming(&pauses, |pauses| {
+            self.run_distributed_pausing(model, observer, exchange, Some(pauses))
+        })
+    }
+
+    fn run_distributed_pausing<'a, M: Model>(
+        &self,
+        model: M,
+        observer: &'a dyn Observer,
+        exchange: &dyn Exchange,
+        pauses: Option<&'a Pauses<'a>>,
+    ) -> (Outcome, M) {
         if let Err(refusal) = self.distributes() {
             panic!("Search::distributes was not checked: {refusal}");
         }
@@ -263,12 +313,18 @@ impl Search {
             0 => self.clone(),
             _ => self.without_shrinking(),
         };
-        let mut restarts = Restarts::none(self.plan.jobs);
+        if let Some(pauses) = pauses {
+            // Nothing was promoted: see `sync_points`.
+            pauses.frame(0, |_| ());
+        }
+        let (mut program, mut restarts) =
+            (ModelProgram(search.prepared(model)), Restarts::none(self.plan.jobs));
+        restarts.resume_with_any_jobs(&self.plan, pauses, &mut program);
         let (outcome, ModelProgram(model)) = search.drive(
-            ModelProgram(search.prepared(model)),
-            (observer, None),
-            (search.clock(None), &mut restarts),
-            (|_| (), |_, _| ()),
+            program,
+            (observer, pauses),
+            (search.clock(pauses), &mut restarts),
+            (|restarts| restarts.keep_without_jobs(pauses), |_, _| ()),
             |plan, program, control| {
                 states::explore_distributed(plan, &program.0, control, exchange)
             },

@@ -325,6 +325,34 @@ impl<'a, N: Copy> SearchControl<'a, N> {
         }
     }
 
+    /// Whether the search continues from a checkpoint that it has not read yet.
+    pub(crate) fn is_resuming(&self) -> bool {
+        self.pauses.is_some_and(Pauses::is_resuming)
+    }
+
+    /// Pauses the workers of this process because another process asks for it.
+    pub(crate) fn request_pause(&self) {
+        self.pausing.store(true, Relaxed);
+    }
+
+    /// The workers of this process continue after a pause.
+    pub(crate) fn end_pause(&self) {
+        self.pausing.store(false, Relaxed);
+        self.pauses.and_then(Pauses::limit);
+    }
+
+    /// The limit at which this process wants to end when it has paused.
+    pub(crate) fn pending_limit(&self) -> Option<Limit> {
+        self.pauses.and_then(Pauses::pending_limit)
+    }
+
+    /// Completes a checkpoint of several processes when all `shards` are kept; `rest` writes the
+    /// sums of all processes.
+    pub(crate) fn commit(&self, epoch: u64, shards: usize, rest: impl Fn(&mut Writer<'_>)) {
+        let pauses = self.pauses.expect("a search pauses if it was asked to");
+        pauses.commit((epoch, shards), self.clock.elapsed(), self.learned, &rest);
+    }
+
     /// If the search continues from a checkpoint, `read` reads what [`SearchControl::pause`] has
     /// written. Stops the search if the data is damaged.
     pub(crate) fn resume<T>(

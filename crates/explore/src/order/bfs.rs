@@ -177,6 +177,17 @@ impl<'a, S: Stepper, T: Trail, const W: usize, O: Outbox> Worker<'a, S, T, W, O>
         }
     }
 
+    /// The initial state. `None` if states need more room.
+    pub(crate) fn initial(&mut self) -> Option<Vec<u64>> {
+        match self.expander.initial() {
+            Ok(initial) => Some(initial.state),
+            Err(capacity) => {
+                self.control.stop(Stop::Restart(capacity));
+                None
+            }
+        }
+    }
+
     /// Puts the initial state into the frontier, if this process stores it. Returns it.
     pub(crate) fn begin(&mut self, keep_going: bool) -> Option<Vec<u64>> {
         let initial = match self.expander.initial() {

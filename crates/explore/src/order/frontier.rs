@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use crate::codec::{Reserved, save_in_place};
+use crate::codec::{Reserved, Writer, save_in_place};
 use crate::engine::control::SearchControl;
 use crate::engine::lock;
 
@@ -60,6 +60,26 @@ impl<'a> Frontier<'a> {
     /// The number of states of the level that no worker has taken yet.
     pub(crate) fn left(&self) -> u64 {
         lock(&self.level).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
+    }
+
+    /// The number of states of the next level so far.
+    pub(crate) fn waiting(&self) -> u64 {
+        lock(&self.next).iter().map(|chunk| (chunk.len() / self.words) as u64).sum()
+    }
+
+    /// Writes the states of both levels.
+    pub(crate) fn write_states(&self, to: &mut Writer<'_>) {
+        for chunks in [&self.level, &self.next] {
+            let chunks = lock(chunks);
+            to.put(&chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
+            chunks.iter().flat_map(|chunk| chunk.iter()).for_each(|&word| to.word(word));
+        }
+    }
+
+    /// Adds states to this level.
+    pub(crate) fn add_to_level(&self, chunk: Chunk) {
+        self.control.add_waiting((chunk.len() / self.words) as u64, size_of_val(&**chunk));
+        lock(&self.level).push_back(chunk);
     }
 
     /// Moves to the next level and returns the number of its states. The current level must be

@@ -171,6 +171,8 @@ pub enum Unusable {
     OtherPlan(Option<Difference>),
     /// There is too little memory for its contents, or another build wrote it.
     DoesNotFit,
+    /// The part of a process cannot be used; why.
+    Shard(String),
     /// The search did something after it was resumed that it never does by itself; what.
     Misleads(String),
 }
@@ -532,6 +534,11 @@ impl fmt::Display for InTerms<'_> {
                     "the checkpoint cannot be resumed: there is too little memory for its \
                      contents, or another build of this version wrote it; free memory, or start \
                      again",
+                ),
+                Unusable::Shard(why) => write!(
+                    f,
+                    "the checkpoint cannot be resumed: {why}; use another checkpoint, or start \
+                     again"
                 ),
                 Unusable::Misleads(what) => write!(
                     f,

@@ -1,6 +1,8 @@
 //! A search in several processes, which are threads here, compared with one worker: the same
 //! outcome at every depth, so the same counts in every level.
 
+mod checkpoints;
+
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex};
 use std::thread;

@@ -18,6 +18,7 @@
 //! This crate produces and consumes bytes. A [`Keeper`] writes files.
 
 mod pauses;
+pub(crate) mod shards;
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use preempt_system::Program;
 
 pub(crate) use self::pauses::Pauses;
+pub use self::shards::{ShardBytes, ShardKeeper, ShardSource, ShardedCheckpoints, WriteBytes};
 use crate::codec::{BLOCK, CHECKSUM, Damaged, Reader, Save, Writer, checksum, save_fields};
 use crate::plan::{Difference, Refusal, Unusable};
 use crate::plan::{Limits, Plan};
@@ -132,7 +134,7 @@ impl Saved {
         let unreadable = |error: io::Error| Unusable::Unreadable(error.to_string());
         let length = source.seek(SeekFrom::End(0)).map_err(unreadable)?;
         source.rewind().map_err(unreadable)?;
-        let whole = whole(&mut source, length).map_err(unreadable)?;
+        let whole = stored_checksum(&mut source, length).map_err(unreadable)?.is_some();
         source.rewind().map_err(unreadable)?;
         let mut magic = Vec::new();
         source.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
@@ -160,11 +162,19 @@ impl Saved {
     /// Checks that it belongs to a search of this program by this plan; a refusal says what
     /// differs, and what to do. The limits of time and memory may differ.
     pub fn fits(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
+        self.fits_settings(program, &settings(plan, Processes::One))
+    }
+
+    /// The same for a search in several processes. The number of workers may differ, too.
+    pub fn fits_distributed(&self, program: u64, plan: &Plan) -> Result<(), Refusal> {
+        self.fits_settings(program, &settings(plan, Processes::Several))
+    }
+
+    fn fits_settings(&self, program: u64, plan: &[(String, String)]) -> Result<(), Refusal> {
         if self.head.program != program {
             return Err(Unusable::OtherProgram.into());
         }
-        let plan = described(plan);
-        let pairs = self.head.plan.iter().zip(&plan);
+        let pairs = self.head.plan.iter().zip(plan);
         match pairs.into_iter().find(|(theirs, ours)| theirs != ours) {
             None if self.head.plan.len() == plan.len() => Ok(()),
             None => Err(Unusable::OtherPlan(None).into()),
@@ -176,9 +186,27 @@ impl Saved {
     }
 }
 
-/// Whether a file of this length ends with its checksum.
-fn whole(source: &mut impl Read, length: u64) -> io::Result<bool> {
-    let Some(mut left) = length.checked_sub(CHECKSUM) else { return Ok(false) };
+/// Whether a checkpoint is of one process or of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    One,
+    Several,
+}
+
+/// The settings that must not change between the parts of a search.
+fn settings(plan: &Plan, processes: Processes) -> Vec<(String, String)> {
+    let mut settings = match processes {
+        Processes::One => described(plan),
+        Processes::Several => described(&plan.jobs(1)),
+    };
+    let is_distributed = processes == Processes::Several;
+    settings.push(("whether it is distributed".into(), is_distributed.to_string()));
+    settings
+}
+
+/// The checksum of a file of this length. `None` if the file does not end with it.
+pub(crate) fn stored_checksum(source: &mut impl Read, length: u64) -> io::Result<Option<u64>> {
+    let Some(mut left) = length.checked_sub(CHECKSUM) else { return Ok(None) };
     let (mut block, mut sum) = (vec![0; BLOCK], 0);
     while left > 0 {
         let size = left.min(BLOCK as u64) as usize;
@@ -188,7 +216,7 @@ fn whole(source: &mut impl Read, length: u64) -> io::Result<bool> {
     }
     let mut stored = [0; CHECKSUM as usize];
     source.read_exact(&mut stored)?;
-    Ok(u64::from_le_bytes(stored) == sum)
+    Ok((u64::from_le_bytes(stored) == sum).then_some(sum))
 }
 
 fn written_by(rest: &mut Reader) -> Result<(u32, String), Damaged> {
@@ -252,8 +280,11 @@ mod tests {
     use crate::plan::Order;
 
     fn written(format: u32, version: &str) -> Vec<u8> {
-        let head =
-            Head { program: 7, plan: described(&Plan::new()), elapsed: Duration::from_millis(5) };
+        let head = Head {
+            program: 7,
+            plan: settings(&Plan::new(), Processes::One),
+            elapsed: Duration::from_millis(5),
+        };
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);
         writer.bytes(MAGIC);

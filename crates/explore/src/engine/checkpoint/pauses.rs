@@ -6,16 +6,17 @@
 //! checkpoint consists of what the [program](super::Resumable) has learned, the frames from the
 //! outermost on, and what the search itself writes. It is read in the same order.
 
+use std::io::{self, Write};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::{Checkpoints, Head, Keeper, described};
+use super::shards::{ShardAccess, ShardedCheckpoints};
+use super::{Checkpoints, Head, Keeper, Processes, settings};
 use crate::codec::{Damaged, Reader, Writer};
 use crate::engine::lock;
 use crate::plan::Plan;
-use crate::plan::Refusal;
 use crate::plan::coverage::Limit;
+use crate::plan::{Refusal, Unusable};
 
 /// The data with which a search pauses and continues from a checkpoint.
 pub(crate) struct Pauses<'a> {
@@ -29,31 +30,58 @@ pub(crate) struct Pauses<'a> {
     /// taken.
     saved: Mutex<Option<Reader>>,
     elapsed: Mutex<Duration>,
-    damaged: AtomicBool,
+    /// Why the checkpoint cannot be resumed although its checksum is right.
+    unusable: Mutex<Option<Unusable>>,
+    shards: ShardAccess<'a>,
 }
 
 impl<'a> Pauses<'a> {
     /// Prepares a search by this plan. Refuses a checkpoint of another search.
     pub(crate) fn new(plan: &Plan, checkpoints: Checkpoints<'a>) -> Result<Pauses<'a>, Refusal> {
+        Pauses::of(plan, Processes::One, checkpoints, ShardAccess::default())
+    }
+
+    /// Prepares a search in several processes.
+    pub(crate) fn distributed(
+        plan: &Plan,
+        checkpoints: ShardedCheckpoints<'a>,
+    ) -> Result<Pauses<'a>, Refusal> {
+        let (checkpoints, shards) = checkpoints.split();
+        Pauses::of(plan, Processes::Several, checkpoints, shards)
+    }
+
+    fn of(
+        plan: &Plan,
+        processes: Processes,
+        checkpoints: Checkpoints<'a>,
+        shards: ShardAccess<'a>,
+    ) -> Result<Pauses<'a>, Refusal> {
         let Checkpoints { program, keeper, saved } = checkpoints;
+        let plan = settings(plan, processes);
         if let Some(saved) = &saved {
-            saved.fits(program, plan)?;
+            saved.fits_settings(program, &plan)?;
         }
         let elapsed = saved.as_ref().map(|saved| saved.head.elapsed).unwrap_or_default();
         Ok(Pauses {
             keeper,
             program,
-            plan: described(plan),
+            plan,
             frames: Mutex::default(),
             limit: Mutex::default(),
             saved: Mutex::new(saved.map(|saved| saved.rest)),
             elapsed: Mutex::new(elapsed),
-            damaged: AtomicBool::new(false),
+            unusable: Mutex::default(),
+            shards,
         })
     }
 
     pub(crate) fn keeper(&self) -> &dyn Keeper {
         self.keeper
+    }
+
+    /// The shards of a search in several processes.
+    pub(crate) fn shards(&self) -> ShardAccess<'a> {
+        self.shards
     }
 
     /// Sets the frame of a layer, and drops those within it. The outermost layer is 0; numbers have
@@ -70,9 +98,14 @@ impl<'a> Pauses<'a> {
         lock(&self.limit).get_or_insert(limit);
     }
 
+    /// The limit at which the search ends when it has paused.
+    pub(crate) fn pending_limit(&self) -> Option<Limit> {
+        *lock(&self.limit)
+    }
+
     /// Whether the search ends when it has paused.
     pub(crate) fn is_ending(&self) -> bool {
-        lock(&self.limit).is_some()
+        self.pending_limit().is_some()
     }
 
     /// Takes the limit at which the search ends now.
@@ -88,16 +121,23 @@ impl<'a> Pauses<'a> {
         learned: &dyn Fn(&mut Writer<'_>),
         rest: &dyn Fn(&mut Writer<'_>),
     ) {
-        let head = Head { program: self.program, plan: self.plan.clone(), elapsed };
-        let frames = lock(&self.frames);
-        self.keeper.keep(&|to| {
-            let mut writer = Writer::new(to);
-            head.write(&mut writer);
-            learned(&mut writer);
-            frames.iter().for_each(|frame| writer.bytes(frame));
-            rest(&mut writer);
-            writer.finish()
-        });
+        self.keeper.keep(&|to| self.write(elapsed, learned, rest, to));
+    }
+
+    /// Writes a checkpoint.
+    pub(super) fn write(
+        &self,
+        elapsed: Duration,
+        learned: &dyn Fn(&mut Writer<'_>),
+        rest: &dyn Fn(&mut Writer<'_>),
+        to: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut writer = Writer::new(to);
+        Head { program: self.program, plan: self.plan.clone(), elapsed }.write(&mut writer);
+        learned(&mut writer);
+        lock(&self.frames).iter().for_each(|frame| writer.bytes(frame));
+        rest(&mut writer);
+        writer.finish().map(drop)
     }
 
     /// The time that the resumed search had taken. Only the first call gets it.
@@ -123,14 +163,19 @@ impl<'a> Pauses<'a> {
 
     /// The contents of the checkpoint do not belong to the search.
     pub(crate) fn refuse(&self) {
+        self.refuse_because(Unusable::DoesNotFit);
+    }
+
+    /// The same with a reason. The first one counts.
+    pub(crate) fn refuse_because(&self, why: Unusable) {
         *lock(&self.saved) = None;
-        self.damaged.store(true, Relaxed);
+        lock(&self.unusable).get_or_insert(why);
     }
 
     /// The search has read the checkpoint. If a part of it is unread, it is damaged.
     pub(crate) fn is_read(&self) {
         if lock(&self.saved).take().is_some_and(|rest| !rest.is_at_its_end()) {
-            self.damaged.store(true, Relaxed);
+            self.refuse();
         }
     }
 
@@ -139,8 +184,13 @@ impl<'a> Pauses<'a> {
         lock(&self.saved).is_some()
     }
 
+    /// Why the checkpoint could not be read although its checksum is right.
+    pub(crate) fn unusable(&self) -> Option<Unusable> {
+        lock(&self.unusable).clone()
+    }
+
     /// Whether the checkpoint could not be read although its checksum is right.
     pub(crate) fn is_damaged(&self) -> bool {
-        self.damaged.load(Relaxed)
+        lock(&self.unusable).is_some()
     }
 }

@@ -12,6 +12,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::entries::Entries;
 use super::hash::hash;
 use super::slots::{Slots, prefetch};
 use super::{Lookup, StoreFull, Visited};
@@ -99,6 +100,36 @@ impl Visited for Bits {
         Omission::Bits { probability: share.powi(3) }
     }
 }
+
+/// An array of bits does not know its states, so it is not distributed.
+impl Entries for Bits {
+    fn entry_words(&self) -> usize {
+        unreachable!("{NOT_DISTRIBUTED}")
+    }
+
+    fn hash_of(&self, _: &[u64]) -> u64 {
+        unreachable!("{NOT_DISTRIBUTED}")
+    }
+
+    fn entry_count(&self) -> u64 {
+        unreachable!("{NOT_DISTRIBUTED}")
+    }
+
+    fn each_entry(&self, _: &mut dyn FnMut(&[u64])) {
+        unreachable!("{NOT_DISTRIBUTED}")
+    }
+
+    fn reserve(&self, _: u64) -> Result<(), StoreFull> {
+        unreachable!("{NOT_DISTRIBUTED}")
+    }
+
+    fn insert_entries(&self, _: &[u64], _: &mut Lookup) -> Result<(), StoreFull> {
+        unreachable!("{NOT_DISTRIBUTED}")
+    }
+}
+
+/// The invariant that [`Search::distributes`](crate::Search::distributes) ensures.
+const NOT_DISTRIBUTED: &str = "a search with an array of bits runs in one process";
 
 impl SaveInPlace for Bits {
     /// Writes the words that are not 0, each with the number of zeros before it.

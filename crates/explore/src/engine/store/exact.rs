@@ -8,6 +8,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::entries::Entries;
 use super::hash::hash;
 use super::shards::{Growth, Overflow, Probe, Shards};
 use super::{Lookup, StoreFull, Visited, load_entries};
@@ -38,6 +39,32 @@ impl Visited for Word {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+}
+
+impl Entries for Word {
+    fn entry_words(&self) -> usize {
+        1
+    }
+
+    fn hash_of(&self, entry: &[u64]) -> u64 {
+        hash::<1>(entry)
+    }
+
+    fn entry_count(&self) -> u64 {
+        self.0.entries() as u64
+    }
+
+    fn each_entry(&self, take: &mut dyn FnMut(&[u64])) {
+        self.0.each_entry(|entry| take(&[entry[0].load(Relaxed)]));
+    }
+
+    fn reserve(&self, entries: u64) -> Result<(), StoreFull> {
+        self.0.reserve(entries)
+    }
+
+    fn insert_entries(&self, entries: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        self.insert(entries, lookup)
     }
 }
 
@@ -180,6 +207,35 @@ impl<const W: usize> Visited for Words<W> {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+}
+
+impl<const W: usize> Entries for Words<W> {
+    fn entry_words(&self) -> usize {
+        W
+    }
+
+    fn hash_of(&self, entry: &[u64]) -> u64 {
+        hash::<W>(entry)
+    }
+
+    fn entry_count(&self) -> u64 {
+        self.0.entries() as u64
+    }
+
+    fn each_entry(&self, take: &mut dyn FnMut(&[u64])) {
+        self.0.each_entry(|entry| {
+            let state: [u64; W] = std::array::from_fn(|i| entry[i].load(Relaxed));
+            take(&state);
+        });
+    }
+
+    fn reserve(&self, entries: u64) -> Result<(), StoreFull> {
+        self.0.reserve(entries)
+    }
+
+    fn insert_entries(&self, entries: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        self.insert(entries, lookup)
     }
 }
 

@@ -5,6 +5,9 @@
 //! are expected to be missed, together with everything reachable only through them: about one in 15
 //! searches of a billion states misses any.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::entries::Entries;
 use super::exact::insert_words;
 use super::hash::hash;
 use super::shards::{Growth, Shards};
@@ -43,6 +46,35 @@ impl<const W: usize> Visited for Fingerprints<W> {
     fn omission(&self, states: u64) -> Omission {
         let n = states as f64;
         Omission::Collision { expected: n * n / 2f64.powi(65) }
+    }
+}
+
+impl<const W: usize> Entries for Fingerprints<W> {
+    fn entry_words(&self) -> usize {
+        1
+    }
+
+    fn hash_of(&self, entry: &[u64]) -> u64 {
+        // The fingerprint 1 may stand for the hash 0; both have the same owner.
+        entry[0]
+    }
+
+    fn entry_count(&self) -> u64 {
+        self.table.entries() as u64
+    }
+
+    fn each_entry(&self, take: &mut dyn FnMut(&[u64])) {
+        self.table.each_entry(|entry| take(&[entry[0].load(Relaxed)]));
+    }
+
+    fn reserve(&self, entries: u64) -> Result<(), StoreFull> {
+        self.table.reserve(entries)
+    }
+
+    fn insert_entries(&self, entries: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        let Lookup { fresh, overflow, .. } = lookup;
+        fresh.clear();
+        insert_words(&self.table, entries, (entries, overflow), |fingerprint| fingerprint, fresh)
     }
 }
 

@@ -4,6 +4,7 @@
 //! shared by all workers; if several insert the same state, it is new for exactly one of them.
 
 mod bitstate;
+pub(crate) mod entries;
 mod exact;
 mod fingerprint;
 pub(crate) mod hash;
@@ -16,11 +17,12 @@ use crate::codec::{Damaged, Reader, SaveInPlace};
 use crate::engine::execution::Stop;
 use crate::plan::StoreKind;
 use crate::plan::coverage::{Limit, Omission};
+use entries::Entries;
 use shards::{Growth, Overflow};
 use wide::WideLookup;
 
 /// A set of states.
-pub(crate) trait Visited: SaveInPlace + Sync {
+pub(crate) trait Visited: SaveInPlace + Entries + Sync {
     /// Adds the states, which lie in `states` one after the other, and leaves in `lookup` which of
     /// them were not in the set. After an error the search has to end.
     fn insert(&self, states: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull>;

@@ -212,6 +212,29 @@ impl Shards {
         self.read().iter().map(|shard| shard.used.load(Relaxed)).sum()
     }
 
+    /// Passes the words of every entry to `take`.
+    pub(super) fn each_entry(&self, mut take: impl FnMut(&[AtomicU64])) {
+        let shards = self.read();
+        let slots = shards.iter().flat_map(|shard| shard.slots.chunks_exact(self.stride));
+        slots.filter(|entry| entry[0].load(Relaxed) != 0).for_each(|entry| take(entry));
+    }
+
+    /// Gives the shards of an empty table room for `entries` entries in all.
+    pub(super) fn reserve(&self, entries: u64) -> Result<(), StoreFull> {
+        let each = usize::try_from(entries / SHARDS as u64).map_err(|_| StoreFull)?;
+        let mut shards = self.shards.write().expect("lock poisoned");
+        for shard in shards.iter_mut() {
+            let first = shard.slots.len();
+            let mut words = first;
+            while capacity_of(self.stride, words) / 16 * 13 <= each {
+                words = self.growth.words_after(capacity_of(self.stride, words) * self.stride);
+            }
+            *shard = Shard::new(self.stride, words)?;
+            self.bytes.fetch_add((words - first) * size_of::<u64>(), Relaxed);
+        }
+        Ok(())
+    }
+
     /// Writes the sizes of the shards, how many entries there are, and all of them.
     pub(super) fn save(&self, to: &mut Writer<'_>) {
         self.save_each(to, |entry, to| entry.iter().for_each(|word| to.word(word.load(Relaxed))));

@@ -24,6 +24,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use super::entries::Entries;
 use super::exact::insert_words;
 use super::hash::hash;
 use super::shards::{Growth, Overflow, Probe, Shards};
@@ -78,6 +79,37 @@ impl Tree {
         // Numbers beyond 32 bits would not make pairs. No worker has used one yet: each is used by
         // this very caller first.
         if self.next.load(Relaxed) > u64::from(u32::MAX) { Err(StoreFull) } else { Ok(()) }
+    }
+
+    /// The pair of each number. The first two numbers stand for no pair and for zeros.
+    fn pairs_by_number(&self) -> Vec<u64> {
+        let mut pairs = vec![0; self.next.load(Relaxed) as usize];
+        self.pairs.each_entry(|entry| {
+            pairs[entry[1].load(Acquire) as usize] = entry[0].load(Relaxed);
+        });
+        pairs
+    }
+
+    /// The state with this root: the pairs of a row are replaced by the numbers that they consist
+    /// of, and these by their pairs, until the row is as wide as a state.
+    fn state_of(&self, root: u64, pairs: &[u64]) -> Vec<u64> {
+        let mut widths = vec![self.words];
+        while let Some(&width) = widths.last()
+            && width > 1
+        {
+            widths.push(width.div_ceil(2));
+        }
+        let mut row = vec![root];
+        for &width in widths.iter().rev().skip(1) {
+            let mut wider = Vec::with_capacity(width);
+            for &pair in &row[..width / 2] {
+                wider.push(pairs[(pair >> 32) as usize]);
+                wider.push(pairs[pair as u32 as usize]);
+            }
+            wider.extend_from_slice(&row[width / 2..]);
+            row = wider;
+        }
+        row
     }
 
     /// The number of a pair that is not 0, if the group has or gets it.
@@ -145,6 +177,33 @@ impl Visited for Tree {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+}
+
+impl Entries for Tree {
+    fn entry_words(&self) -> usize {
+        self.words
+    }
+
+    fn hash_of(&self, entry: &[u64]) -> u64 {
+        hash::<0>(entry)
+    }
+
+    fn entry_count(&self) -> u64 {
+        self.roots.entries() as u64
+    }
+
+    fn each_entry(&self, take: &mut dyn FnMut(&[u64])) {
+        let pairs = self.pairs_by_number();
+        self.roots.each_entry(|root| take(&self.state_of(root[0].load(Relaxed), &pairs)));
+    }
+
+    fn reserve(&self, entries: u64) -> Result<(), StoreFull> {
+        self.roots.reserve(entries)
+    }
+
+    fn insert_entries(&self, entries: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        self.insert(entries, lookup)
     }
 }
 

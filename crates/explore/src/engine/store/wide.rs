@@ -28,6 +28,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
+use super::entries::Entries;
 use super::hash::hash;
 use super::shards::{Growth, Overflow, Probe, Shards};
 use super::slots::{Slots, prefetch};
@@ -151,6 +152,37 @@ impl Visited for Wide {
 
     fn omission(&self, _: u64) -> Omission {
         Omission::Never
+    }
+}
+
+impl Entries for Wide {
+    fn entry_words(&self) -> usize {
+        self.arena.words
+    }
+
+    fn hash_of(&self, entry: &[u64]) -> u64 {
+        hash::<0>(entry)
+    }
+
+    fn entry_count(&self) -> u64 {
+        self.entries.entries() as u64
+    }
+
+    fn each_entry(&self, take: &mut dyn FnMut(&[u64])) {
+        let mut state = vec![0; self.arena.words];
+        self.entries.each_entry(|entry| {
+            let words = self.arena.state(entry[0].load(Acquire) as Number);
+            state.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Relaxed));
+            take(&state);
+        });
+    }
+
+    fn reserve(&self, entries: u64) -> Result<(), StoreFull> {
+        self.entries.reserve(entries)
+    }
+
+    fn insert_entries(&self, entries: &[u64], lookup: &mut Lookup) -> Result<(), StoreFull> {
+        self.insert(entries, lookup)
     }
 }
 

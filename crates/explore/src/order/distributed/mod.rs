@@ -19,22 +19,30 @@
 //! What depends on speed is what depends on it with several workers, too: how much of a level was
 //! expanded when a limit or an interrupt ended the search.
 //!
+//! **Pauses.** A process that wants to pause asks all of them to end the level early. When all have
+//! received everything that was sent, nothing is in flight, and the remaining work is what the
+//! stores and frontiers contain: see [`shards`]. The level is then expanded to its end.
+//!
 //! **Cost.** Per successor of another process: its hash twice, a copy into a parcel, the network,
 //! and a copy out of the parcel. Per level: two round trips.
 
 mod marking;
 mod parcel;
+mod report;
+mod shards;
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::{mem, thread};
 
-use preempt_system::{Batch, Capacity, Choice, Failure, Model};
+use preempt_system::{Batch, Choice, Failure, Model};
 
+use self::report::{LevelReport, LevelSum, number_of};
 use super::bfs::{Outbox, SHARED, Trail, Worker};
 use super::frontier::Frontier;
-use crate::codec::{Damaged, Reader, Writer, save_fields};
+use crate::codec::{Damaged, Writer};
+use crate::engine::checkpoint::ShardKeeper;
 use crate::engine::control::SearchControl;
 use crate::engine::distinct_failures::DistinctFailures;
 use crate::engine::exchange::{Exchange, Inbox, Lost, Place, Round, owner_of};
@@ -44,7 +52,7 @@ use crate::engine::lock;
 use crate::engine::store::hash::hash;
 use crate::engine::store::{self, Visited};
 use crate::plan::ResolvedPlan;
-use crate::plan::coverage::{Coverage, Limit};
+use crate::plan::coverage::Limit;
 
 /// Chunks that the first worker expands in a round.
 const ROUND: usize = 16;
@@ -147,101 +155,6 @@ impl Outbox for Parcels<'_> {
     }
 }
 
-/// What a process reports between two levels.
-#[derive(Default)]
-struct LevelReport {
-    /// The counts since the last report.
-    seen: Coverage,
-    /// Its states in the next level.
-    waiting: u64,
-    /// New failures, and the number of steps to each.
-    failures: Vec<(Failure, u32)>,
-    /// Why this process has stopped.
-    capacity: Option<Capacity>,
-    limit: Option<u8>,
-    /// The memory of its store, and the most of its waiting states.
-    store_bytes: u64,
-    frontier_bytes: u64,
-    frontier: u64,
-    /// The width of its states and the hash of the initial one: processes that pack states in
-    /// different ways must not exchange them.
-    words: u64,
-    initial: u64,
-}
-
-save_fields!(LevelReport {
-    seen,
-    waiting,
-    failures,
-    capacity,
-    limit,
-    store_bytes,
-    frontier_bytes,
-    frontier,
-    words,
-    initial
-});
-
-/// The limits that can end a process, by their number in a report.
-const LIMITS: [Limit; 4] = [Limit::Interrupt, Limit::Time, Limit::Memory, Limit::States];
-
-/// The number of a limit in a report.
-fn number_of(limit: Limit) -> Option<u8> {
-    let number = LIMITS.iter().position(|&other| other == limit);
-    Some(number.expect("no other limit ends a single process") as u8)
-}
-
-/// The sum of the reports of all processes.
-struct LevelSum {
-    seen: Coverage,
-    waiting: u64,
-    failures: Vec<(Failure, u32)>,
-    stop: Option<Stop>,
-    store_bytes: u64,
-    frontier_bytes: u64,
-    frontier: u64,
-}
-
-impl LevelSum {
-    /// Fails if a report is not one of this search.
-    fn of(reports: &[Vec<u8>]) -> Result<LevelSum, Damaged> {
-        let read = |report: &Vec<u8>| {
-            let mut from = Reader::of(report.clone());
-            let report: LevelReport = from.get()?;
-            if from.is_at_its_end() { Ok(report) } else { Err(Damaged) }
-        };
-        let reports = reports.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        // A process that has no initial state has stopped.
-        let initial = reports.iter().map(|report| report.initial).filter(|&initial| initial != 0);
-        let differ = |of: Vec<u64>| of.windows(2).any(|pair| pair[0] != pair[1]);
-        if differ(initial.collect()) || differ(reports.iter().map(|report| report.words).collect())
-        {
-            return Err(Damaged);
-        }
-        let mut seen = Coverage::default();
-        reports.iter().for_each(|report| seen.add(&report.seen));
-        // Larger states discard all results of this attempt, so nothing else matters. Which of
-        // several needs comes first must not depend on speed.
-        let capacity = reports.iter().filter_map(|report| report.capacity);
-        let restart = capacity.min_by_key(|need| (need.part, need.value)).map(Stop::Restart);
-        let mut limits = reports.iter().filter_map(|report| report.limit);
-        let limit = match limits.next() {
-            Some(number) => Some(*LIMITS.get(usize::from(number)).ok_or(Damaged)?),
-            None => None,
-        };
-        let sum = |of: fn(&LevelReport) -> u64| reports.iter().map(of).fold(0, u64::saturating_add);
-        Ok(LevelSum {
-            seen,
-            waiting: sum(|report| report.waiting),
-            stop: restart.or(limit.map(Stop::Limit)),
-            store_bytes: sum(|report| report.store_bytes),
-            frontier_bytes: sum(|report| report.frontier_bytes),
-            frontier: sum(|report| report.frontier),
-            failures: reports.into_iter().flat_map(|report| report.failures).collect(),
-        })
-    }
-}
-
 /// Searches with the other processes. The result has the counts of all of them, and is the same in
 /// each of them.
 pub(crate) fn search<M: Model, const W: usize>(
@@ -329,17 +242,17 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         failures: &mut Failures,
         mut goal: Goal<'_>,
     ) -> Result<(), Lost> {
-        let (plan, control) = (self.cluster.plan, self.shared.control);
-        let initial = self.worker.begin(plan.keep_going).map_or(0, |state| hash::<W>(&state));
-        let mut depth = 0u32;
+        let control = self.shared.control;
+        let Some((initial, mut level)) = self.begin(explored, failures)? else {
+            return Ok(());
+        };
         loop {
-            // A level that was cut short is not left.
-            let waiting = if control.stopped() { 0 } else { self.frontier.advance() };
-            let sum = self.gather(waiting, initial)?;
+            let sum = self.gather(initial)?;
+            control.end_pause();
             explored.seen.add(&sum.seen);
             // What the others have found counts in this process's limits and progress, too.
             control.set_totals(explored.seen.states, explored.seen.transitions);
-            explored.seen.frontier = sum.frontier;
+            explored.seen.frontier = explored.seen.frontier.max(sum.frontier);
             explored.store_bytes = sum.store_bytes as usize;
             explored.frontier_bytes = sum.frontier_bytes as usize;
             for (failure, steps) in sum.failures {
@@ -347,41 +260,78 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
                     control.count_failure();
                 }
             }
-            let limits = &control.limits;
-            let stop = if sum.stop.is_some() {
-                sum.stop
-            } else {
-                explored.seen.settled = depth.checked_sub(1);
-                if sum.waiting > 0 {
-                    explored.seen.depth = depth;
-                    control.reach_depth(depth);
-                }
-                let stops_at_finding = matches!(goal, Goal::Everything) && !plan.keep_going;
-                if stops_at_finding && !failures.is_empty() {
-                    Some(Stop::Finding)
-                } else if limits.states.is_some_and(|limit| explored.seen.states > limit) {
-                    Some(Stop::Limit(Limit::States))
-                } else if sum.waiting > 0 && limits.depth.is_some_and(|limit| depth >= limit) {
-                    Some(Stop::Limit(Limit::Depth))
-                } else {
-                    None
-                }
-            };
-            if let Some(stop) = stop {
+            if let Some(stop) = sum.stop {
                 control.agree(stop);
                 return Ok(());
             }
-            let enters = match &mut goal {
+            if let Some(epoch) = sum.checkpoint {
+                self.checkpoint(epoch, initial, level, explored, failures)?;
+            }
+            if let Some(limit) = sum.ends_at {
+                control.agree(Stop::Limit(limit));
+                return Ok(());
+            }
+            if sum.rest == 0 {
+                // All processes have expanded the level.
+                explored.seen.settled = level;
+                let next = level.map_or(0, |level| level + 1);
+                if !self.enters(next, sum.waiting, explored, failures, &mut goal) {
+                    return Ok(());
+                }
+                level = Some(next);
+                self.shared.depth.store(next, Relaxed);
+            }
+            self.expand_level()?;
+        }
+    }
+
+    /// Starts or resumes the search. Returns the hash of the initial state, and the level that was
+    /// being expanded, if any. `None` if the search ends at once.
+    fn begin(
+        &mut self,
+        explored: &mut Explored,
+        failures: &mut Failures,
+    ) -> Result<Option<(u64, Option<u32>)>, Lost> {
+        let control = self.shared.control;
+        if control.is_resuming() {
+            return self.resume(explored, failures);
+        }
+        let initial = self.worker.begin(self.cluster.plan.keep_going);
+        Ok(Some((initial.map_or(0, |state| hash::<W>(&state)), None)))
+    }
+
+    /// Moves to level `depth`, which has `waiting` states in all processes. Returns whether it is
+    /// to be expanded.
+    fn enters(
+        &mut self,
+        depth: u32,
+        waiting: u64,
+        explored: &mut Explored,
+        failures: &Failures,
+        goal: &mut Goal<'_>,
+    ) -> bool {
+        let (plan, control) = (self.cluster.plan, self.shared.control);
+        let limits = &control.limits;
+        self.frontier.advance();
+        if waiting > 0 {
+            explored.seen.depth = depth;
+            control.reach_depth(depth);
+        }
+        let stops_at_finding = matches!(goal, Goal::Everything) && !plan.keep_going;
+        if stops_at_finding && !failures.is_empty() {
+            control.agree(Stop::Finding);
+        } else if limits.states.is_some_and(|limit| explored.seen.states > limit) {
+            control.agree(Stop::Limit(Limit::States));
+        } else if waiting > 0 && limits.depth.is_some_and(|limit| depth >= limit) {
+            control.agree(Stop::Limit(Limit::Depth));
+        } else {
+            let enters = match goal {
                 Goal::Everything => true,
                 Goal::Levels(enter) => enter(self.frontier),
             };
-            if sum.waiting == 0 || !enters {
-                return Ok(());
-            }
-            self.shared.depth.store(depth, Relaxed);
-            self.expand_level()?;
-            depth += 1;
+            return enters && waiting > 0;
         }
+        false
     }
 
     /// Expands this process's states of the level, and receives its states of the next one.
@@ -399,6 +349,10 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
                 Parcels::new(exchange, model.shape().words),
             );
             worker.expand_level();
+            if !shared.control.stopped() {
+                // If the search pauses, the worker still holds successors.
+                worker.hand_over_all();
+            }
             worker.outbox.send_all::<W>();
             worker.take_counts()
         };
@@ -422,10 +376,11 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         Ok(())
     }
 
-    /// Expands what the helpers leave.
+    /// Expands what the helpers leave, or a part of it if the search pauses.
     fn expand_own(&mut self) -> Result<(), Lost> {
-        let mut chunks = 0;
-        while !self.shared.control.stopped()
+        let (control, mut chunks) = (self.shared.control, 0);
+        while !control.stopped()
+            && !control.is_pausing()
             && let Some(chunk) = self.frontier.take()
             && self.worker.expand_chunk(chunk)
         {
@@ -434,7 +389,7 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
                 self.end_round(Round::More)?;
             }
         }
-        if !self.shared.control.stopped() {
+        if !control.stopped() {
             self.worker.hand_over_all();
         }
         Ok(())
@@ -445,10 +400,12 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         if exchange.place().processes == 1 {
             return Ok(());
         }
-        if !self.shared.control.stopped() {
+        let control = self.shared.control;
+        if !control.stopped() {
             self.worker.flush();
             self.worker.outbox.send_all::<W>();
-        } else {
+        }
+        if control.stopped() || control.is_pausing() {
             exchange.stop();
         }
         let mut inbox = Arrivals { leader: self, states: Vec::new(), foreign: false };
@@ -459,25 +416,32 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
     }
 
     /// Gathers the reports of all processes.
-    fn gather(&mut self, waiting: u64, initial: u64) -> Result<LevelSum, Lost> {
+    fn gather(&mut self, initial: u64) -> Result<LevelSum, Lost> {
         let control = self.shared.control;
         let (capacity, limit) = match control.reason() {
             Some(Stop::Restart(need)) => (Some(need), None),
             Some(Stop::Limit(limit)) => (None, number_of(limit)),
             _ => (None, None),
         };
+        let keeper = control.pauses().and_then(|pauses| pauses.shards().keeper);
+        let keeper = keeper.filter(|_| self.cluster.exchange.place().process == 0);
         let (frontier, frontier_bytes) = control.most_waiting();
         let report = LevelReport {
             seen: self.worker.take_counts(),
-            waiting,
+            rest: self.frontier.left(),
+            waiting: self.frontier.waiting(),
             failures: mem::take(&mut *lock(&self.shared.failures)).into_vec(),
             capacity,
             limit,
+            pauses: control.is_pausing(),
+            ends_at: control.pending_limit().and_then(number_of),
+            epoch: keeper.map(ShardKeeper::next_epoch),
             store_bytes: self.store.bytes() as u64,
             frontier_bytes: frontier_bytes as u64,
             frontier,
             words: self.cluster.model.shape().words as u64,
             initial,
+            ..LevelReport::default()
         };
         let reports = self.cluster.exchange.gather(Writer::collect(|to| to.put(&report)))?;
         LevelSum::of(&reports).map_err(|Damaged| Lost)
@@ -507,14 +471,15 @@ impl<M: Model, const W: usize> Inbox for Arrivals<'_, '_, M, W> {
 
     fn stop(&mut self) {
         // The process that asked for it reports why.
-        self.leader.shared.control.stop(Stop::Enough);
+        self.leader.shared.control.request_pause();
     }
 
     fn idle(&mut self) {
         let control = self.leader.shared.control;
-        let was_stopped = control.stopped();
+        let is_ending = || control.stopped() || control.is_pausing();
+        let was_ending = is_ending();
         self.leader.worker.poll();
-        if control.stopped() && !was_stopped {
+        if is_ending() && !was_ending {
             self.leader.cluster.exchange.stop();
         }
     }
