@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser as _};
 use preempt_cluster::{Cluster, Hosts, Identity, Joining, Key, Unjoined, join};
-use preempt_explore::{Limits, Outcome, Plan, Refusal, Search, described, program_hash};
+use preempt_explore::{Limits, Outcome, Plan, Refusal, Search, StoreKind, described, program_hash};
 use preempt_machine::Machine;
 use preempt_system::Model as _;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ use crate::cluster_checkpoint::ClusterCheckpoints;
 use crate::progress::{Watcher, Wish};
 use crate::search::Pick;
 use crate::values::{seconds, whole};
-use crate::{Exit, Refused, input, screen};
+use crate::{Exit, Refused, input, output, screen};
 
 /// The longest time without a message from another process, without `--cluster-timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,14 +87,15 @@ impl ClusterArgs {
             return Err(Refused::because(format!("{option} needs --order bfs")));
         }
         search.distributes().map_err(|refusal| Refused::by_engine(&refusal))?;
-        let used = [(args.spill.is_some(), "--spill")];
-        match used.iter().find(|(is_used, _)| *is_used) {
-            Some((_, other)) => {
-                let why = format!("{other} cannot be combined with {option}");
-                Err(Refused::because(why))
-            }
-            None => Ok(()),
+        let is_sorted = search.plan().store == StoreKind::Sorted;
+        if args.spill.is_some() && !is_sorted {
+            return Err(Refused::because(format!("--spill with {option} needs --store sorted")));
         }
+        if is_sorted && args.checkpoints.are_used() {
+            let why = format!("{option} has no checkpoints with --store sorted");
+            return Err(Refused::because(why));
+        }
+        Ok(())
     }
 
     /// The plan of one process: processes of one machine share its memory.
@@ -331,7 +332,11 @@ fn accepted(job: &[u8], process: usize) -> Result<Accepted, String> {
         plan.limits = Limits { memory, resident: memory, ..plan.limits };
     }
     agrees(&job, text, &args, &plan)?;
-    let search = plan.build().map_err(|refusal| refusal.to_string())?;
+    let mut search = plan.build().map_err(|refusal| refusal.to_string())?;
+    if let Some(directory) = &args.spill {
+        output::writable_directory(directory, "--spill").map_err(plain)?;
+        search = search.spill_to(directory.clone());
+    }
     search.distributes().map_err(|refusal| refusal.to_string())?;
     search.suits(&machine).map_err(|refusal| refusal.to_string())?;
     let searched = (program(text, &args.model.settings), &search);
@@ -455,13 +460,14 @@ fn serve(
     let watcher = Watcher::new(Wish::Quiet);
     let Accepted { search, machine, mut checkpoints } = accepted;
     let ran = explore(&search, machine, &watcher, (&cluster, &mut checkpoints));
+    // All processes refuse together, so a refusal comes before the faults that it leads to.
+    let (outcome, _) = ran.map_err(|refusal| Refused::by_engine(&refusal))?;
     let fault = cluster.fault().map(str::to_owned);
     cluster.finish();
     if let Some(fault) = fault {
         screen::complain(&format!("error: {fault}\n"));
         return Ok(Exit::Incomplete);
     }
-    let (outcome, _) = ran.map_err(|refusal| Refused::by_engine(&refusal))?;
     Ok(Exit::of(outcome.verdict))
 }
 

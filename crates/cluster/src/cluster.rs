@@ -160,6 +160,18 @@ impl Cluster {
     }
 }
 
+/// A search that ends in another way, with a refusal or a panic: the threads of timely would wait
+/// for processes that do not come, so they are left to the end of this process.
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let guards = self.guards.lock().map(|mut guards| guards.take());
+        if let Ok(Some(guards)) = guards {
+            self.links.iter().for_each(|link| link.abandon("another process has given up"));
+            std::mem::forget(guards);
+        }
+    }
+}
+
 impl Exchange for Cluster {
     fn place(&self) -> Place {
         self.place

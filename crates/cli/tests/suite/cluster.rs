@@ -60,7 +60,7 @@ fn drop_memory(value: &mut Value) {
 
 #[test]
 fn the_report_does_not_depend_on_the_number_of_processes() {
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("abba/model.pre", &[]),
         ("abba/ordered.pre", &[]),
         ("peterson/model.pre", &[]),
@@ -69,6 +69,7 @@ fn the_report_does_not_depend_on_the_number_of_processes() {
         ("philosophers/model.pre", &["--set", "N=6"]),
         ("philosophers/left-right.pre", &["--set", "N=5", "--store", "tree"]),
         ("bench/indexer.pre", &["--set", "N=2"]),
+        ("philosophers/model.pre", &["--set", "N=5", "--store", "sorted", "--spill", "."]),
         ("bench/counter2.pre", &["--set", "N=3", "--set", "K=3", "--jobs", "2"]),
     ];
     for (file, options) in cases {
@@ -237,15 +238,18 @@ fn what_is_not_distributed_is_refused() {
         (&["--processes", "2"][..], "--processes needs --order bfs"),
         (&["--processes", "0", "--order", "bfs"], "--processes must be at least 1"),
         (&["--processes", "2", "--order", "dfs"], "--order dfs is not distributed"),
-        (&["--processes", "2", "--order", "bfs", "--store", "sorted"], "--store sorted is not"),
         (&["--processes", "2", "--order", "bfs", "--store", "bitstate"], "--store bitstate is not"),
         (
             &["--processes", "2", "--order", "bfs", "--spill", "."],
-            "--spill cannot be combined with --processes",
+            "--spill with --processes needs --store sorted",
         ),
         (
             &["--processes", "2", "--order", "bfs", "--checkpoint-every", "1"],
             "--checkpoint-every needs --checkpoint",
+        ),
+        (
+            &["--processes", "2", "--order", "bfs", "--store", "sorted", "--checkpoint", "c"],
+            "--processes has no checkpoints with --store sorted",
         ),
     ] {
         let output = preempt(&[&["check", &file], options].concat());

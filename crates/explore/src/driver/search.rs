@@ -341,8 +341,10 @@ impl Search {
             }
             // What it misses would depend on the number of processes.
             Reduction::None if matches!(plan.store, StoreKind::Bitstate { .. }) => Term::Bitstate,
-            Reduction::None if plan.store == StoreKind::Sorted => Term::Sorted,
-            Reduction::None if self.spill.is_some() => Term::Setting(Setting::Spill),
+            // A search that starts again in files would have to do so in all processes.
+            Reduction::None if self.spill.is_some() && plan.store != StoreKind::Sorted => {
+                Term::Setting(Setting::Spill)
+            }
             Reduction::None => return Ok(()),
             _ => Term::Strategy(plan.entry().name),
         };

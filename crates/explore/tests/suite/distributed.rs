@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::toy::{Pcg, Toy, grid, philosophers, random};
 use preempt_explore::exchange::{Exchange, Form, Inbox, Lost, Place, Round};
-use preempt_explore::{Limit, Limits, Observer, Outcome, Plan, Progress, Silent, StoreKind};
+use preempt_explore::{
+    Limit, Limits, Observer, Outcome, Plan, Progress, Search, Silent, StoreKind,
+};
 use preempt_system::Verdict;
 
 /// Connects the threads of a test. Parcels arrive late and out of order.
@@ -150,7 +152,16 @@ fn outcomes(
     observer: &dyn Observer,
     dies: Option<(usize, usize)>,
 ) -> Vec<Outcome> {
-    let search = plan.build().expect("the plan is valid");
+    run_all(&plan.build().expect("the plan is valid"), toy, network, observer, dies)
+}
+
+fn run_all(
+    search: &Search,
+    toy: &Toy,
+    network: &Network,
+    observer: &dyn Observer,
+    dies: Option<(usize, usize)>,
+) -> Vec<Outcome> {
     search.distributes().expect("the search can be distributed");
     thread::scope(|scope| {
         let run = |process: usize| {
@@ -202,6 +213,9 @@ fn random_programs_have_one_outcome_for_any_number_of_processes() {
         agrees(Plan::new(), &toy, processes, seed);
         agrees(Plan::new().keep_going(), &toy, processes, seed);
         agrees(Plan::new().jobs(2), &toy, 1 + (processes + 1) % 4, seed);
+        let sorted = Plan::new().store(StoreKind::Sorted);
+        agrees(sorted, &toy, processes, seed);
+        agrees(sorted.keep_going().jobs(2), &toy, processes, seed);
     }
 }
 
@@ -211,7 +225,9 @@ fn every_level_has_the_same_counts() {
         for depth in 0..depths {
             let limits = Limits { depth: Some(depth), ..Limits::default() };
             for processes in [1, 2, 3, 4] {
-                agrees(Plan::new().keep_going().limits(limits), &toy, processes, depth.into());
+                let plan = Plan::new().keep_going().limits(limits);
+                agrees(plan, &toy, processes, depth.into());
+                agrees(plan.store(StoreKind::Sorted), &toy, processes, depth.into());
             }
         }
     }
@@ -233,6 +249,43 @@ fn stores_of_whole_states_and_fingerprints_are_distributed() {
 fn large_levels_are_cut_into_rounds_and_shared_by_workers() {
     for jobs in [1, 3] {
         agrees(Plan::new().jobs(jobs), &grid(5, 14), 2, 1);
+        agrees(Plan::new().jobs(jobs).store(StoreKind::Sorted), &grid(4, 20), 2, 1);
+    }
+}
+
+#[test]
+fn sorted_runs_of_several_processes_continue_in_files() {
+    let folder = std::env::temp_dir().join(format!("preempt-{}-runs", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("there is a folder for temporary files");
+    for (toy, plan, memory) in [
+        (grid(4, 20), Plan::new(), 200_000),
+        (philosophers(10), Plan::new(), 120_000),
+        (philosophers(8).words(3), Plan::new().keep_going(), 250_000),
+    ] {
+        let plan = Plan { shrink: None, ..plan };
+        let alone = plan.build().expect("the plan is valid").run(toy.clone(), &Silent).0;
+        let limits = Limits { memory: Some(memory), ..Limits::default() };
+        let search = plan.store(StoreKind::Sorted).limits(limits).build().expect("valid");
+        let search = search.spill_to(folder.clone());
+        let network = Network::new(3, Form::Sorted, 9);
+        for outcome in run_all(&search, &toy, &network, &Silent, None) {
+            assert_eq!(essence(&outcome), essence(&alone), "{toy:?}");
+            assert!(outcome.spilled_bytes > 0, "a part of the runs is in files");
+        }
+    }
+    std::fs::remove_dir_all(folder).expect("it is ours");
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_a_limit_of_all_processes() {
+    let plan = Plan::new().store(StoreKind::Sorted);
+    let limits = Limits { memory: Some(200_000), ..Limits::default() };
+    let search = plan.limits(limits).build().expect("valid");
+    let search = search.spill_to("/nonexistent/folder".into());
+    let network = Network::new(2, Form::Raw, 9);
+    for outcome in run_all(&search, &grid(4, 20), &network, &Silent, None) {
+        assert_eq!(outcome.verdict, Verdict::Incomplete);
+        assert_eq!(outcome.stopped, Some(Limit::Disk));
     }
 }
 
@@ -241,15 +294,18 @@ fn a_state_that_needs_more_room_restarts_all_processes() {
     let toy = Toy { bits: 2, ..grid(3, 9) };
     for processes in 1..=4 {
         agrees(Plan::new(), &toy, processes, 5);
+        agrees(Plan::new().store(StoreKind::Sorted), &toy, processes, 5);
     }
 }
 
 #[test]
 fn a_lost_process_ends_the_others_as_incomplete() {
     let toy = grid(4, 6);
-    for at in 0..8 {
-        let network = Network::new(3, Form::Raw, at as u64);
-        for outcome in outcomes(Plan::new(), &toy, &network, &Silent, Some((1, at))) {
+    for (at, store) in
+        (0..8).flat_map(|at| [StoreKind::Exact, StoreKind::Sorted].map(|store| (at, store)))
+    {
+        let (network, plan) = (Network::new(3, Form::Raw, at as u64), Plan::new().store(store));
+        for outcome in outcomes(plan, &toy, &network, &Silent, Some((1, at))) {
             assert_eq!(outcome.verdict, Verdict::Incomplete);
             assert_eq!(outcome.stopped, Some(Limit::Process));
             assert!(!outcome.complete);
@@ -299,7 +355,6 @@ fn searches_that_cannot_be_distributed_are_refused_by_name() {
         (Plan::new().order(Order::DepthFirst), "Order::DepthFirst"),
         (Plan::new().order(Order::Executions), "Order::Executions"),
         (Plan::new().reduction(Reduction::Cartesian { reading: Default::default() }), "Cartesian"),
-        (Plan::new().store(StoreKind::Sorted), "StoreKind::Sorted"),
         (Plan::new().store(StoreKind::Bitstate { bytes: 1 << 20 }), "StoreKind::Bitstate"),
     ] {
         let refusal = plan.build().expect("the plan is valid").distributes().unwrap_err();

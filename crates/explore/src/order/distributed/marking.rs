@@ -20,14 +20,13 @@ use super::{Cluster, Failures};
 use crate::codec::{Reader, Writer};
 use crate::engine::control::SearchControl;
 use crate::engine::exchange::Lost;
+use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
 use crate::engine::runs::{Run, RunError, RunSpace, RunWriter, Union};
 use crate::order::frontier::Frontier;
+use crate::order::sorted::Runs;
 use crate::order::sorted::marking::{Goal, Marking, goals, in_order};
 use crate::plan::Limits;
-
-/// A set of states in ascending runs.
-type Runs = Vec<Run>;
 
 /// A schedule for each failure in `wanted`, or only the best one unless the plan keeps going. No
 /// schedules, and a reason in `control`, if the search has to start again with larger states.
@@ -38,28 +37,58 @@ pub(super) fn schedules<M: Model, const W: usize>(
 ) -> Result<Vec<(Failure, Schedule)>, Lost> {
     let goals = goals(wanted, cluster.plan.keep_going);
     let last = goals.iter().map(|goal| goal.steps).max().expect("something failed");
-    let own = SearchControl::unobserved(Limits::default());
+    let own = SearchControl::unobserved(Limits::default()).spilling(control.spill);
     let marking = Marking::<M, W>::new(cluster.plan, cluster.model, &own);
-    let words = cluster.model.shape().words;
     let mut levels: Vec<Runs> = Vec::new();
-    let mut enter = |frontier: &Frontier<'_>| {
-        levels.push(in_memory(sorted_run::<W>(marking.space(), words, &frontier.states())));
-        levels.len() <= last
-    };
     let (mut explored, mut failures) = (Explored::default(), Failures::default());
     if last > 0 {
-        let levels = super::Goal::Levels(&mut enter);
-        cluster.levels::<W>(&own, &mut explored, &mut failures, levels)?;
+        let goal = super::Goal::Levels { last: last as u32, kept: &mut levels };
+        cluster.levels::<W>(&own, &mut explored, &mut failures, goal)?;
     }
     if let Some(stop) = own.reason() {
-        // Without limits, only a state that the first search did not expand can need more room.
+        // Without limits, only a state that the first search did not expand can need more room, or
+        // a disk can be full.
         control.agree(stop);
         return Ok(Vec::new());
     }
     levels.resize_with(last + 1, Runs::new);
     let found = goals.iter().map(|goal| schedule(cluster, &marking, &levels, goal));
-    let found = found.collect::<Result<Vec<_>, Lost>>()?;
+    let found = found.collect::<Result<Vec<_>, Interruption>>();
+    let found = found.map_err(|interruption| match interruption {
+        Interruption::Lost => Lost,
+        Interruption::Files(error) => {
+            // The others end when this process does.
+            control.agree(Stop::Limit(error.into()));
+            Lost
+        }
+    })?;
     Ok(in_order(found))
+}
+
+/// Why there is no schedule.
+enum Interruption {
+    /// Another process is lost.
+    Lost,
+    /// A level cannot be read from its file.
+    Files(RunError),
+}
+
+impl From<Lost> for Interruption {
+    fn from(_: Lost) -> Interruption {
+        Interruption::Lost
+    }
+}
+
+impl From<RunError> for Interruption {
+    fn from(error: RunError) -> Interruption {
+        Interruption::Files(error)
+    }
+}
+
+/// The states of a level as a run in memory.
+pub(super) fn level_of<const W: usize>(frontier: &Frontier<'_>, words: usize) -> Runs {
+    let space = RunSpace::new(words, usize::MAX, None);
+    in_memory(sorted_run::<W>(&space, words, &frontier.states()))
 }
 
 /// The least of the shortest schedules to the goal, and the failure at its end.
@@ -68,14 +97,14 @@ fn schedule<M: Model, const W: usize>(
     marking: &Marking<'_, M, W>,
     levels: &[Runs],
     goal: &Goal<'_>,
-) -> Result<(Failure, Schedule), Lost> {
+) -> Result<(Failure, Schedule), Interruption> {
     if goal.steps == 0 {
         return Ok((goal.failures[0].clone(), Schedule::new(Vec::new())));
     }
     let mut marked: VecDeque<Runs> = VecDeque::new();
     for depth in (0..=goal.steps).rev() {
         let next = marked.front().map_or(&[][..], Vec::as_slice);
-        let mine = in_memory(marking.mark(&levels[depth], depth, goal, next));
+        let mine = marking.mark(&levels[depth], depth, goal, next)?;
         marked.push_front(share(cluster, marking, &mine)?);
     }
     Ok(in_memory(marking.follow(goal, marked.make_contiguous())))

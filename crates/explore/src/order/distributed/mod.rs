@@ -2,7 +2,8 @@
 //!
 //! A state belongs to the process that its hash names. The [workers](super::bfs) are those of a
 //! search in one process, except that successors of other processes go into parcels. Received
-//! states are looked up like own successors. Between two levels, every process
+//! states are looked up like own successors. With a sorted store the phases of a level are those of
+//! [`sorted`](super::sorted): see [`runs`]. Between two levels, every process
 //! [gathers](Exchange::gather) the counts, failures and stop reasons of all of them.
 //!
 //! **Guarantees.** Those of [`bfs`](super::bfs), with the same counts in every level and the same
@@ -29,6 +30,7 @@
 mod marking;
 mod parcel;
 mod report;
+mod runs;
 mod shards;
 
 use std::sync::Mutex;
@@ -36,11 +38,13 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::{mem, thread};
 
-use preempt_system::{Batch, Choice, Failure, Model};
+use preempt_system::{Batch, Choice, Failure, Model, Stepper};
 
 use self::report::{LevelReport, LevelSum, number_of};
+use self::runs::SortedPart;
 use super::bfs::{Outbox, SHARED, Trail, Worker};
 use super::frontier::Frontier;
+use super::sorted::{Phases, Runs, budget};
 use crate::codec::{Damaged, Writer};
 use crate::engine::checkpoint::ShardKeeper;
 use crate::engine::control::SearchControl;
@@ -51,8 +55,8 @@ use crate::engine::explored::Explored;
 use crate::engine::lock;
 use crate::engine::store::hash::hash;
 use crate::engine::store::{self, Visited};
-use crate::plan::ResolvedPlan;
 use crate::plan::coverage::Limit;
+use crate::plan::{ResolvedPlan, StoreKind};
 
 /// Chunks that the first worker expands in a round.
 const ROUND: usize = 16;
@@ -65,6 +69,8 @@ struct Cluster<'a, M> {
     plan: &'a ResolvedPlan,
     model: &'a M,
     exchange: &'a dyn Exchange,
+    /// The memory of a sorted store in this process.
+    budget: usize,
 }
 
 /// Failures with the number of steps to them; fewer are better.
@@ -163,7 +169,7 @@ pub(crate) fn search<M: Model, const W: usize>(
     control: &SearchControl,
     exchange: &dyn Exchange,
 ) -> Explored {
-    let cluster = Cluster { plan, model, exchange };
+    let cluster = Cluster { plan, model, exchange, budget: budget(&control.limits) };
     let (mut explored, mut failures) = (Explored::default(), Failures::default());
     let searched = cluster.levels::<W>(control, &mut explored, &mut failures, Goal::Everything);
     let has_schedules = !failures.is_empty() && !matches!(control.reason(), Some(Stop::Restart(_)));
@@ -173,6 +179,9 @@ pub(crate) fn search<M: Model, const W: usize>(
     });
     match schedules {
         Ok(schedules) => explored.failures = schedules,
+        // A file of this process is damaged, or its disk is full.
+        Err(Lost) if matches!(control.reason(), Some(Stop::Limit(Limit::Disk | Limit::Damage))) => {
+        }
         // Failures may be known, but without their schedules none of them can be reported.
         Err(Lost) => control.agree(Stop::Limit(Limit::Process)),
     }
@@ -183,9 +192,39 @@ pub(crate) fn search<M: Model, const W: usize>(
 enum Goal<'g> {
     /// All states, or the first failures if the plan stops there.
     Everything,
-    /// The levels: the function gets each of them before it is expanded, and returns whether to
-    /// expand it.
-    Levels(&'g mut dyn FnMut(&Frontier<'_>) -> bool),
+    /// The levels up to `last`, which is not expanded.
+    Levels { last: u32, kept: &'g mut Vec<Runs> },
+}
+
+/// The states that one process stores, level by level.
+trait Part {
+    /// Starts or resumes the search. Returns the hash of the initial state, 0 if it needs more
+    /// room, and the level that was being expanded, if any. `None` if the search ends at once.
+    fn begin(
+        &mut self,
+        explored: &mut Explored,
+        failures: &mut Failures,
+    ) -> Result<Option<(u64, Option<u32>)>, Lost>;
+
+    /// The counts since the last call, and sizes.
+    fn report(&mut self) -> LevelReport;
+
+    /// Writes a checkpoint. If that fails, the search continues, and the keeper knows why.
+    fn checkpoint(
+        &mut self,
+        epoch: u64,
+        initial: u64,
+        level: Option<u32>,
+        explored: &Explored,
+        failures: &Failures,
+    ) -> Result<(), Lost>;
+
+    /// Moves to level `depth`, and keeps it if that is the goal.
+    fn advance(&mut self, depth: u32, goal: &mut Goal<'_>);
+
+    /// Expands the level, or a part of it if the search pauses, and receives the states of the next
+    /// one.
+    fn expand_level(&mut self) -> Result<(), Lost>;
 }
 
 impl<M: Model> Cluster<'_, M> {
@@ -199,6 +238,12 @@ impl<M: Model> Cluster<'_, M> {
         goal: Goal<'_>,
     ) -> Result<(), Lost> {
         let words = self.model.shape().words;
+        let shared = Shared { control, failures: Mutex::default(), depth: AtomicU32::new(BEFORE) };
+        if self.plan.strategy.store() == StoreKind::Sorted {
+            let phases = Phases::new(self.plan, self.model, control, self.budget).among();
+            let part = SortedPart::<M, W>::new(self, &shared, &phases);
+            return Levels { cluster: self, shared: &shared, part }.run(explored, failures, goal);
+        }
         let Ok(store) = store::build(self.plan.strategy.store(), words, self.plan.jobs) else {
             // The other processes wait for a report.
             let limit = number_of(Limit::Memory);
@@ -209,7 +254,6 @@ impl<M: Model> Cluster<'_, M> {
             return Ok(());
         };
         let frontier = Frontier::new(words, control);
-        let shared = Shared { control, failures: Mutex::default(), depth: AtomicU32::new(BEFORE) };
         let worker = Worker::<_, _, W, _>::among(
             (self.plan, self.model),
             &*store,
@@ -218,32 +262,35 @@ impl<M: Model> Cluster<'_, M> {
             &shared,
             Parcels::new(self.exchange, words),
         );
-        let mut leader =
-            Leader { cluster: self, store: &*store, frontier: &frontier, shared: &shared, worker };
-        let end = leader.run(explored, failures, goal);
+        let part = TablePart {
+            cluster: self,
+            store: &*store,
+            frontier: &frontier,
+            shared: &shared,
+            worker,
+        };
+        let end = Levels { cluster: self, shared: &shared, part }.run(explored, failures, goal);
         explored.omission = store.omission(explored.seen.states);
         end
     }
 }
 
-/// The worker that expands level after level and speaks with the other processes.
-struct Leader<'a, M: Model, const W: usize> {
+/// A search level by level, in step with the other processes.
+struct Levels<'a, M, P> {
     cluster: &'a Cluster<'a, M>,
-    store: &'a dyn Visited,
-    frontier: &'a Frontier<'a>,
     shared: &'a Shared<'a>,
-    worker: Worker<'a, M::Stepper<'a>, &'a Shared<'a>, W, Parcels<'a>>,
+    part: P,
 }
 
-impl<M: Model, const W: usize> Leader<'_, M, W> {
+impl<M: Model, P: Part> Levels<'_, M, P> {
     fn run(
-        &mut self,
+        mut self,
         explored: &mut Explored,
         failures: &mut Failures,
         mut goal: Goal<'_>,
     ) -> Result<(), Lost> {
         let control = self.shared.control;
-        let Some((initial, mut level)) = self.begin(explored, failures)? else {
+        let Some((initial, mut level)) = self.part.begin(explored, failures)? else {
             return Ok(());
         };
         loop {
@@ -255,6 +302,7 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
             explored.seen.frontier = explored.seen.frontier.max(sum.frontier);
             explored.store_bytes = sum.store_bytes as usize;
             explored.frontier_bytes = sum.frontier_bytes as usize;
+            explored.spilled_bytes = explored.spilled_bytes.max(sum.disk_bytes);
             for (failure, steps) in sum.failures {
                 if failures.record(failure, steps, |new, old| new < old) {
                     control.count_failure();
@@ -265,7 +313,7 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
                 return Ok(());
             }
             if let Some(epoch) = sum.checkpoint {
-                self.checkpoint(epoch, initial, level, explored, failures)?;
+                self.part.checkpoint(epoch, initial, level, explored, failures)?;
             }
             if let Some(limit) = sum.ends_at {
                 control.agree(Stop::Limit(limit));
@@ -281,23 +329,8 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
                 level = Some(next);
                 self.shared.depth.store(next, Relaxed);
             }
-            self.expand_level()?;
+            self.part.expand_level()?;
         }
-    }
-
-    /// Starts or resumes the search. Returns the hash of the initial state, and the level that was
-    /// being expanded, if any. `None` if the search ends at once.
-    fn begin(
-        &mut self,
-        explored: &mut Explored,
-        failures: &mut Failures,
-    ) -> Result<Option<(u64, Option<u32>)>, Lost> {
-        let control = self.shared.control;
-        if control.is_resuming() {
-            return self.resume(explored, failures);
-        }
-        let initial = self.worker.begin(self.cluster.plan.keep_going);
-        Ok(Some((initial.map_or(0, |state| hash::<W>(&state)), None)))
     }
 
     /// Moves to level `depth`, which has `waiting` states in all processes. Returns whether it is
@@ -312,7 +345,7 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
     ) -> bool {
         let (plan, control) = (self.cluster.plan, self.shared.control);
         let limits = &control.limits;
-        self.frontier.advance();
+        self.part.advance(depth, goal);
         if waiting > 0 {
             explored.seen.depth = depth;
             control.reach_depth(depth);
@@ -327,17 +360,95 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         } else {
             let enters = match goal {
                 Goal::Everything => true,
-                Goal::Levels(enter) => enter(self.frontier),
+                Goal::Levels { last, .. } => depth < *last,
             };
             return enters && waiting > 0;
         }
         false
     }
 
-    /// Expands this process's states of the level, and receives its states of the next one.
+    /// Gathers the reports of all processes.
+    fn gather(&mut self, initial: u64) -> Result<LevelSum, Lost> {
+        let control = self.shared.control;
+        let (capacity, limit) = match control.reason() {
+            Some(Stop::Restart(need)) => (Some(need), None),
+            Some(Stop::Limit(limit)) => (None, number_of(limit)),
+            _ => (None, None),
+        };
+        let keeper = control.pauses().and_then(|pauses| pauses.shards().keeper);
+        let keeper = keeper.filter(|_| self.cluster.exchange.place().process == 0);
+        let report = LevelReport {
+            capacity,
+            limit,
+            pauses: control.is_pausing(),
+            ends_at: control.pending_limit().and_then(number_of),
+            epoch: keeper.map(ShardKeeper::next_epoch),
+            words: self.cluster.model.shape().words as u64,
+            initial,
+            ..self.part.report()
+        };
+        let reports = self.cluster.exchange.gather(Writer::collect(|to| to.put(&report)))?;
+        LevelSum::of(&reports).map_err(|Damaged| Lost)
+    }
+}
+
+/// The part of the states that a process keeps in a table, and the worker that expands them.
+struct TablePart<'a, M: Model, const W: usize> {
+    cluster: &'a Cluster<'a, M>,
+    store: &'a dyn Visited,
+    frontier: &'a Frontier<'a>,
+    shared: &'a Shared<'a>,
+    worker: Worker<'a, M::Stepper<'a>, &'a Shared<'a>, W, Parcels<'a>>,
+}
+
+impl<M: Model, const W: usize> Part for TablePart<'_, M, W> {
+    fn begin(
+        &mut self,
+        explored: &mut Explored,
+        failures: &mut Failures,
+    ) -> Result<Option<(u64, Option<u32>)>, Lost> {
+        if self.shared.control.is_resuming() {
+            return self.resume(explored, failures);
+        }
+        let initial = self.worker.begin(self.cluster.plan.keep_going);
+        Ok(Some((initial.map_or(0, |state| hash::<W>(&state)), None)))
+    }
+
+    fn report(&mut self) -> LevelReport {
+        let (frontier, frontier_bytes) = self.shared.control.most_waiting();
+        LevelReport {
+            seen: self.worker.take_counts(),
+            rest: self.frontier.left(),
+            waiting: self.frontier.waiting(),
+            failures: mem::take(&mut *lock(&self.shared.failures)).into_vec(),
+            store_bytes: self.store.bytes() as u64,
+            frontier_bytes: frontier_bytes as u64,
+            frontier,
+            ..LevelReport::default()
+        }
+    }
+
+    fn checkpoint(
+        &mut self,
+        epoch: u64,
+        initial: u64,
+        level: Option<u32>,
+        explored: &Explored,
+        failures: &Failures,
+    ) -> Result<(), Lost> {
+        self.write_checkpoint(epoch, initial, level, explored, failures)
+    }
+
+    fn advance(&mut self, _: u32, goal: &mut Goal<'_>) {
+        self.frontier.advance();
+        if let Goal::Levels { kept, .. } = goal {
+            kept.push(marking::level_of::<W>(self.frontier, self.cluster.model.shape().words));
+        }
+    }
+
     fn expand_level(&mut self) -> Result<(), Lost> {
-        let Leader { cluster: &Cluster { plan, model, exchange }, store, frontier, shared, .. } =
-            *self;
+        let TablePart { cluster, store, frontier, shared, .. } = *self;
+        let &Cluster { plan, model, exchange, .. } = cluster;
         let helpers = if frontier.left() < SHARED { 0 } else { plan.jobs - 1 };
         let help = || {
             let mut worker = Worker::<_, _, W, _>::among(
@@ -375,7 +486,9 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         }
         Ok(())
     }
+}
 
+impl<M: Model, const W: usize> TablePart<'_, M, W> {
     /// Expands what the helpers leave, or a part of it if the search pauses.
     fn expand_own(&mut self) -> Result<(), Lost> {
         let (control, mut chunks) = (self.shared.control, 0);
@@ -396,74 +509,76 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
     }
 
     fn end_round(&mut self, round: Round) -> Result<(), Lost> {
-        let exchange = self.cluster.exchange;
-        if exchange.place().processes == 1 {
-            return Ok(());
-        }
-        let control = self.shared.control;
-        if !control.stopped() {
+        if !self.shared.control.stopped() {
             self.worker.flush();
             self.worker.outbox.send_all::<W>();
         }
-        if control.stopped() || control.is_pausing() {
-            exchange.stop();
-        }
-        let mut inbox = Arrivals { leader: self, states: Vec::new(), foreign: false };
-        exchange.end_round(round, &mut inbox)?;
-        // Nothing is sent to a process that does not own it, unless the network or the other
-        // process is broken.
-        if inbox.foreign { Err(Lost) } else { Ok(()) }
+        let (exchange, control) = (self.cluster.exchange, self.shared.control);
+        let words = self.cluster.model.shape().words;
+        Arrivals::<_, W>::end_round((exchange, control, words), round, &mut self.worker)
+    }
+}
+
+/// Takes the states that arrive.
+trait Receiver {
+    /// Adds states of this process that another one has found.
+    fn add(&mut self, states: &[u64]);
+
+    /// Checks the limits.
+    fn poll(&mut self);
+}
+
+impl<S: Stepper, T: Trail, const W: usize> Receiver for Worker<'_, S, T, W, Parcels<'_>> {
+    fn add(&mut self, states: &[u64]) {
+        self.add_received(states);
     }
 
-    /// Gathers the reports of all processes.
-    fn gather(&mut self, initial: u64) -> Result<LevelSum, Lost> {
-        let control = self.shared.control;
-        let (capacity, limit) = match control.reason() {
-            Some(Stop::Restart(need)) => (Some(need), None),
-            Some(Stop::Limit(limit)) => (None, number_of(limit)),
-            _ => (None, None),
-        };
-        let keeper = control.pauses().and_then(|pauses| pauses.shards().keeper);
-        let keeper = keeper.filter(|_| self.cluster.exchange.place().process == 0);
-        let (frontier, frontier_bytes) = control.most_waiting();
-        let report = LevelReport {
-            seen: self.worker.take_counts(),
-            rest: self.frontier.left(),
-            waiting: self.frontier.waiting(),
-            failures: mem::take(&mut *lock(&self.shared.failures)).into_vec(),
-            capacity,
-            limit,
-            pauses: control.is_pausing(),
-            ends_at: control.pending_limit().and_then(number_of),
-            epoch: keeper.map(ShardKeeper::next_epoch),
-            store_bytes: self.store.bytes() as u64,
-            frontier_bytes: frontier_bytes as u64,
-            frontier,
-            words: self.cluster.model.shape().words as u64,
-            initial,
-            ..LevelReport::default()
-        };
-        let reports = self.cluster.exchange.gather(Writer::collect(|to| to.put(&report)))?;
-        LevelSum::of(&reports).map_err(|Damaged| Lost)
+    fn poll(&mut self) {
+        Worker::poll(self);
     }
 }
 
 /// Looks up the states that arrive at the end of a round.
-struct Arrivals<'l, 'a, M: Model, const W: usize> {
-    leader: &'l mut Leader<'a, M, W>,
+struct Arrivals<'l, R, const W: usize> {
+    exchange: &'l dyn Exchange,
+    control: &'l SearchControl<'l>,
+    words: usize,
+    to: &'l mut R,
     states: Vec<u64>,
     /// Whether a state arrived that is not one of this process.
     foreign: bool,
 }
 
-impl<M: Model, const W: usize> Inbox for Arrivals<'_, '_, M, W> {
+impl<'l, R: Receiver, const W: usize> Arrivals<'l, R, W> {
+    /// Ends a round. The states of this process that arrive go to `to`.
+    fn end_round(
+        (exchange, control, words): (&'l dyn Exchange, &'l SearchControl<'l>, usize),
+        round: Round,
+        to: &'l mut R,
+    ) -> Result<(), Lost> {
+        if exchange.place().processes == 1 {
+            return Ok(());
+        }
+        if control.stopped() || control.is_pausing() {
+            exchange.stop();
+        }
+        let mut inbox =
+            Arrivals::<R, W> { exchange, control, words, to, states: Vec::new(), foreign: false };
+        exchange.end_round(round, &mut inbox)?;
+        // Nothing is sent to a process that does not own it, unless the network or the other
+        // process is broken.
+        if inbox.foreign { Err(Lost) } else { Ok(()) }
+    }
+}
+
+impl<R: Receiver, const W: usize> Inbox for Arrivals<'_, R, W> {
     fn receive(&mut self, parcel: &[u8]) {
-        let worker = &mut self.leader.worker;
-        let words = self.leader.cluster.model.shape().words;
-        let unpacked = parcel::unpack::<W>(words, parcel, &mut self.states);
-        let is_mine = |state: &[u64]| state[0] & 1 == 1 && worker.outbox.is_mine::<W>(state);
-        if unpacked.is_some() && self.states.chunks_exact(words).all(is_mine) {
-            worker.add_received(&self.states);
+        let Place { process, processes, .. } = self.exchange.place();
+        let unpacked = parcel::unpack::<W>(self.words, parcel, &mut self.states);
+        let is_mine =
+            |state: &[u64]| state[0] & 1 == 1 && owner_of(hash::<W>(state), processes) == process;
+        if unpacked.is_some() && self.states.chunks_exact(self.words).all(is_mine) {
+            self.to.add(&self.states);
         } else {
             self.foreign = true;
         }
@@ -471,16 +586,16 @@ impl<M: Model, const W: usize> Inbox for Arrivals<'_, '_, M, W> {
 
     fn stop(&mut self) {
         // The process that asked for it reports why.
-        self.leader.shared.control.request_pause();
+        self.control.request_pause();
     }
 
     fn idle(&mut self) {
-        let control = self.leader.shared.control;
+        let control = self.control;
         let is_ending = || control.stopped() || control.is_pausing();
         let was_ending = is_ending();
-        self.leader.worker.poll();
+        self.to.poll();
         if is_ending() && !was_ending {
-            self.leader.cluster.exchange.stop();
+            self.exchange.stop();
         }
     }
 }

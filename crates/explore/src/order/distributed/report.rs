@@ -48,6 +48,8 @@ pub(super) struct LevelReport {
     pub(super) store_bytes: u64,
     pub(super) frontier_bytes: u64,
     pub(super) frontier: u64,
+    /// The most bytes of its files.
+    pub(super) disk_bytes: u64,
     /// The width of its states and the hash of the initial one: processes that pack states in
     /// different ways must not exchange them.
     pub(super) words: u64,
@@ -68,12 +70,14 @@ save_fields!(LevelReport {
     store_bytes,
     frontier_bytes,
     frontier,
+    disk_bytes,
     words,
     initial
 });
 
 /// The limits that can end a process, by their number in a report.
-const LIMITS: [Limit; 4] = [Limit::Interrupt, Limit::Time, Limit::Memory, Limit::States];
+const LIMITS: [Limit; 6] =
+    [Limit::Interrupt, Limit::Time, Limit::Memory, Limit::States, Limit::Disk, Limit::Damage];
 
 /// The number of a limit in a report.
 pub(super) fn number_of(limit: Limit) -> Option<u8> {
@@ -95,6 +99,7 @@ pub(super) struct LevelSum {
     pub(super) store_bytes: u64,
     pub(super) frontier_bytes: u64,
     pub(super) frontier: u64,
+    pub(super) disk_bytes: u64,
 }
 
 impl LevelSum {
@@ -130,6 +135,7 @@ impl LevelSum {
             store_bytes: sum(|report| report.store_bytes),
             frontier_bytes: sum(|report| report.frontier_bytes),
             frontier: sum(|report| report.frontier),
+            disk_bytes: sum(|report| report.disk_bytes),
             failures: reports.into_iter().flat_map(|report| report.failures).collect(),
         })
     }

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use preempt_system::{Failure, Model};
 
 use super::report::{Tag, read};
-use super::{Failures, Leader};
+use super::{Failures, TablePart};
 use crate::codec::{Damaged, Reader, Reserved, Save, Writer, checksum, save_fields};
 use crate::engine::checkpoint::shards::{ShardMark, open_shard, write_shard};
 use crate::engine::exchange::{Lost, Place, owner_of};
@@ -85,7 +85,7 @@ struct Loaded {
 
 save_fields!(Loaded { entries, level, next });
 
-impl<M: Model, const W: usize> Leader<'_, M, W> {
+impl<M: Model, const W: usize> TablePart<'_, M, W> {
     /// The answers of all processes, or the first reason, with the number of its process.
     fn answers<T: Save, const KIND: u8>(
         &self,
@@ -104,8 +104,8 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         Ok(Ok(values))
     }
 
-    /// Writes a checkpoint. If that fails, the search continues, and the keeper knows why.
-    pub(super) fn checkpoint(
+    /// Writes a checkpoint.
+    pub(super) fn write_checkpoint(
         &mut self,
         epoch: u64,
         initial: u64,
@@ -169,7 +169,7 @@ impl<M: Model, const W: usize> Leader<'_, M, W> {
         self.frontier.write_states(to);
     }
 
-    /// Continues from a checkpoint: see [`Leader::begin`]. All processes call this, or none.
+    /// Continues from a checkpoint: see `Part::begin`. All processes call this, or none.
     pub(super) fn resume(
         &mut self,
         explored: &mut Explored,

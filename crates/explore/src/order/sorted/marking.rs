@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use preempt_system::{Batch, Choice, Failure, Model, Schedule};
 
-use super::{Failures, Progress, Runs, Shared, UNLIMITED, blocks, states};
+use super::{Failures, Phases, Progress, Runs, UNLIMITED, blocks, states};
 use crate::engine::control::SearchControl;
 use crate::engine::runs::{Run, RunError, RunReader, RunSpace, RunWriter};
 use crate::plan::{Limits, ResolvedPlan};
@@ -36,7 +36,7 @@ pub(super) fn schedules<M: Model, const W: usize>(
     // A full disk must not hide a failure: without files everything is kept in memory.
     for directory in [control.spill, None] {
         let own = SearchControl::unobserved(Limits::default()).spilling(directory);
-        let marking = Marking::<M, W> { shared: Shared::new(plan, model, &own, budget) };
+        let marking = Marking::<M, W> { shared: Phases::new(plan, model, &own, budget) };
         match marking.schedules(wanted) {
             Ok(found) => return found,
             Err(Interruption::Stopped) => {
@@ -103,7 +103,7 @@ impl Goal<'_> {
 
 /// Marks the states of one search.
 pub(in crate::order) struct Marking<'a, M, const W: usize> {
-    shared: Shared<'a, M>,
+    shared: Phases<'a, M>,
 }
 
 impl<'a, M: Model, const W: usize> Marking<'a, M, W> {
@@ -113,7 +113,7 @@ impl<'a, M: Model, const W: usize> Marking<'a, M, W> {
         model: &'a M,
         control: &'a SearchControl<'a>,
     ) -> Self {
-        Marking { shared: Shared::new(plan, model, control, UNLIMITED) }
+        Marking { shared: Phases::new(plan, model, control, UNLIMITED) }
     }
 
     /// The space of the runs.
@@ -243,7 +243,7 @@ fn key(choice: Choice) -> (usize, u32) {
 
 /// Finds out which states of a block are marked.
 struct Marker<'s, M: Model, const W: usize> {
-    shared: &'s Shared<'s, M>,
+    shared: &'s Phases<'s, M>,
     expander: crate::engine::expand::Expander<M::Stepper<'s>>,
     batch: Batch<W>,
     /// The successors in ascending order, by their numbers in the batch.
@@ -254,7 +254,7 @@ struct Marker<'s, M: Model, const W: usize> {
 }
 
 impl<'s, M: Model, const W: usize> Marker<'s, M, W> {
-    fn new(shared: &'s Shared<'s, M>) -> Self {
+    fn new(shared: &'s Phases<'s, M>) -> Self {
         Marker {
             shared,
             expander: shared.expander(),

@@ -43,6 +43,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use preempt_system::{Batch, Failure, Model};
 
 use self::candidates::Candidates;
+use super::bfs::{Alone, Outbox};
 use super::{BATCH, checks};
 use crate::codec::{Damaged, Reader, SaveInPlace as _, Writer};
 use crate::engine::control::{PollTimer, SearchControl};
@@ -65,22 +66,22 @@ const PART: usize = 1 << 15;
 const UNLIMITED: usize = usize::MAX / 4;
 
 /// A set of states in ascending runs.
-type Runs = Vec<Run>;
+pub(in crate::order) type Runs = Vec<Run>;
 
-fn states(runs: &[Run]) -> u64 {
+pub(in crate::order) fn states(runs: &[Run]) -> u64 {
     runs.iter().map(Run::states).sum()
 }
 
 /// All blocks of `runs`, each with its run.
-fn blocks(runs: &[Run]) -> Vec<(&Run, usize)> {
+pub(in crate::order) fn blocks(runs: &[Run]) -> Vec<(&Run, usize)> {
     runs.iter().flat_map(|run| (0..run.blocks()).map(move |block| (run, block))).collect()
 }
 
 /// The number of steps to a failure; fewer are better.
 type Failures = DistinctFailures<u32>;
 
-/// The data that the workers of a search share.
-struct Shared<'a, M> {
+/// The phases of a level, and the data that the workers share.
+pub(in crate::order) struct Phases<'a, M> {
     plan: &'a ResolvedPlan,
     model: &'a M,
     control: &'a SearchControl<'a>,
@@ -90,34 +91,37 @@ struct Shared<'a, M> {
     /// The bytes of the tables now.
     tables: AtomicUsize,
     failures: Mutex<Failures>,
+    /// Whether this process counts the failures that it finds. In several processes they are
+    /// counted when they are gathered.
+    counts_failures: bool,
     /// The counts of workers that are not part of [`Progress::seen`] yet.
     seen: Mutex<Coverage>,
 }
 
 /// A search between two phases.
 #[derive(Default)]
-struct Progress {
-    seen: Coverage,
-    depth: u32,
+pub(in crate::order) struct Progress {
+    pub(in crate::order) seen: Coverage,
+    pub(in crate::order) depth: u32,
     /// Generations of visited states, the oldest and largest first.
-    visited: Vec<Runs>,
+    pub(in crate::order) visited: Vec<Runs>,
     /// The level that is being expanded. Its states are visited.
-    level: Runs,
+    pub(in crate::order) level: Runs,
     /// The number of its blocks that were expanded.
-    expanded: usize,
+    pub(in crate::order) expanded: usize,
     /// The successors so far.
-    candidates: Runs,
+    pub(in crate::order) candidates: Runs,
 }
 
-impl<'a, M: Model> Shared<'a, M> {
-    fn new(
+impl<'a, M: Model> Phases<'a, M> {
+    pub(in crate::order) fn new(
         plan: &'a ResolvedPlan,
         model: &'a M,
         control: &'a SearchControl<'a>,
         budget: usize,
-    ) -> Shared<'a, M> {
+    ) -> Phases<'a, M> {
         let words = model.shape().words;
-        Shared {
+        Phases {
             plan,
             model,
             control,
@@ -125,33 +129,50 @@ impl<'a, M: Model> Shared<'a, M> {
             table_bytes: budget / 2,
             tables: AtomicUsize::new(0),
             failures: Mutex::default(),
+            counts_failures: true,
             seen: Mutex::default(),
         }
     }
 
+    /// The same for one of several processes.
+    pub(in crate::order) fn among(self) -> Phases<'a, M> {
+        Phases { counts_failures: false, ..self }
+    }
+
+    /// The room for runs.
+    pub(in crate::order) fn space(&self) -> &RunSpace<'a> {
+        &self.space
+    }
+
+    /// The failures since the last call.
+    pub(in crate::order) fn take_failures(&self) -> Failures {
+        std::mem::take(&mut *lock(&self.failures))
+    }
+
     /// Adds what workers have counted.
-    fn collect_counts(&self, seen: &mut Coverage) {
+    pub(in crate::order) fn collect_counts(&self, seen: &mut Coverage) {
         seen.add(&std::mem::take(&mut *lock(&self.seen)));
     }
 
-    fn words(&self) -> usize {
+    pub(in crate::order) fn words(&self) -> usize {
         self.space.words()
     }
 
     /// Checks the limits after `transitions` more steps.
-    fn poll(&self, transitions: u64) {
+    pub(in crate::order) fn poll(&self, transitions: u64) {
         let bytes = self.space.memory() + self.tables.load(Relaxed);
         self.control.poll_bytes(transitions, bytes);
     }
 
     #[cold]
-    fn record(&self, failure: Failure, steps: u32) {
-        if lock(&self.failures).record(failure, steps, |new, old| new < old) {
+    pub(in crate::order) fn record(&self, failure: Failure, steps: u32) {
+        let is_new = lock(&self.failures).record(failure, steps, |new, old| new < old);
+        if is_new && self.counts_failures {
             self.control.count_failure();
         }
     }
 
-    fn expander<'m>(&'m self) -> Expander<M::Stepper<'m>> {
+    pub(in crate::order) fn expander<'m>(&'m self) -> Expander<M::Stepper<'m>> {
         Expander::new(self.model.stepper(), self.model.shape(), checks(self.plan))
     }
 
@@ -166,7 +187,7 @@ impl<'a, M: Model> Shared<'a, M> {
     }
 
     /// The number of workers for a phase with this many states.
-    fn workers(&self, states: u64) -> usize {
+    pub(in crate::order) fn workers(&self, states: u64) -> usize {
         if states < SHARED { 1 } else { self.plan.jobs }
     }
 
@@ -178,9 +199,8 @@ impl<'a, M: Model> Shared<'a, M> {
         let blocks = blocks(level);
         let next = AtomicUsize::new(*expanded);
         let work = |()| {
-            let bytes = self.table_bytes / workers;
-            let mut worker = Expansion::<M, W>::new(self, expected / workers as u64, bytes, depth);
-            worker.expand(&blocks, &next)?;
+            let mut worker = Expansion::<M, W>::among(self, expected, workers, depth, Alone);
+            worker.expand(&blocks, &next, usize::MAX)?;
             worker.finish()
         };
         let runs = self.in_parallel(vec![(); workers], work);
@@ -191,7 +211,10 @@ impl<'a, M: Model> Shared<'a, M> {
     }
 
     /// Phase 2: the candidates that were not visited, cut into ranges.
-    fn subtract<const W: usize>(&self, progress: &mut Progress) -> Result<Runs, RunError> {
+    pub(in crate::order) fn subtract<const W: usize>(
+        &self,
+        progress: &mut Progress,
+    ) -> Result<Runs, RunError> {
         let candidates = std::mem::take(&mut progress.candidates);
         let (visited, depth) = (&progress.visited, progress.depth + 1);
         let ranges = ranges(&candidates, self.workers(states(&candidates)));
@@ -229,7 +252,11 @@ impl<'a, M: Model> Shared<'a, M> {
     }
 
     /// Phase 3: adds a copy of the next level to the visited states.
-    fn merge<const W: usize>(&self, visited: &mut Vec<Runs>, next: &[Run]) -> Result<(), RunError> {
+    pub(in crate::order) fn merge<const W: usize>(
+        &self,
+        visited: &mut Vec<Runs>,
+        next: &[Run],
+    ) -> Result<(), RunError> {
         let mut parts: Vec<&[Run]> = vec![next];
         let mut all = states(next);
         let mut kept = visited.len();
@@ -381,7 +408,7 @@ impl Progress {
 
     fn load<const W: usize, M: Model>(
         from: &mut Reader,
-        shared: &Shared<'_, M>,
+        shared: &Phases<'_, M>,
     ) -> Result<Progress, Damaged> {
         let (seen, depth) = from.get()?;
         let expanded = from.get()?;
@@ -425,8 +452,10 @@ fn ranges<'r>(runs: impl IntoIterator<Item = &'r Run>, count: usize) -> Vec<Rang
 }
 
 /// A worker in the first phase.
-struct Expansion<'s, M: Model, const W: usize> {
-    shared: &'s Shared<'s, M>,
+pub(in crate::order) struct Expansion<'s, M: Model, const W: usize, O = Alone> {
+    shared: &'s Phases<'s, M>,
+    /// Takes the successors that another process stores.
+    pub(in crate::order) outbox: O,
     expander: Expander<M::Stepper<'s>>,
     batch: Batch<W>,
     candidates: Candidates<W>,
@@ -437,11 +466,20 @@ struct Expansion<'s, M: Model, const W: usize> {
     poll_timer: PollTimer,
 }
 
-impl<'s, M: Model, const W: usize> Expansion<'s, M, W> {
-    fn new(shared: &'s Shared<'s, M>, expected: u64, bytes: usize, depth: u32) -> Self {
+impl<'s, M: Model, const W: usize, O: Outbox> Expansion<'s, M, W, O> {
+    /// One of `workers` workers on a level of `expected` states.
+    pub(in crate::order) fn among(
+        shared: &'s Phases<'s, M>,
+        expected: u64,
+        workers: usize,
+        depth: u32,
+        outbox: O,
+    ) -> Self {
+        let (expected, bytes) = (expected / workers as u64, shared.table_bytes / workers);
         let words = shared.words();
         let mut expansion = Expansion {
             shared,
+            outbox,
             expander: shared.expander(),
             batch: Batch::new(words),
             candidates: Candidates::new(words, expected, bytes),
@@ -463,18 +501,29 @@ impl<'s, M: Model, const W: usize> Expansion<'s, M, W> {
         }
     }
 
-    /// Expands blocks until none is left or the search pauses or stops. A block that was taken is
-    /// expanded to its end, so that the number of the next one says what was done.
-    fn expand(&mut self, blocks: &[(&Run, usize)], next: &AtomicUsize) -> Result<(), RunError> {
+    /// Expands at most `most` blocks, until none is left or the search pauses or stops. A block
+    /// that was taken is expanded to its end, so that the number of the next one says what was
+    /// done. Returns whether there may be more.
+    pub(in crate::order) fn expand(
+        &mut self,
+        blocks: &[(&Run, usize)],
+        next: &AtomicUsize,
+        most: usize,
+    ) -> Result<bool, RunError> {
         let control = self.shared.control;
         let (mut raw, mut level) = (Vec::new(), Vec::new());
-        while !control.stopped() && !control.is_pausing() {
-            let Some(&(run, block)) = blocks.get(next.fetch_add(1, Relaxed)) else { break };
+        for _ in 0..most {
+            if control.stopped() || control.is_pausing() {
+                return Ok(false);
+            }
+            let Some(&(run, block)) = blocks.get(next.fetch_add(1, Relaxed)) else {
+                return Ok(false);
+            };
             run.read::<W>(block, &mut raw, &mut level)?;
             for state in level.chunks_exact(self.batch.words()) {
                 if let Err(capacity) = self.expander.expand(state, &mut self.batch) {
                     control.stop(Stop::Restart(capacity));
-                    return Ok(());
+                    return Ok(false);
                 }
                 if !self.expander.failures.is_empty() {
                     self.pass_failures();
@@ -489,7 +538,7 @@ impl<'s, M: Model, const W: usize> Expansion<'s, M, W> {
                 self.shared.poll(steps);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     #[cold]
@@ -500,9 +549,24 @@ impl<'s, M: Model, const W: usize> Expansion<'s, M, W> {
         }
     }
 
-    fn flush(&mut self) -> Result<(), RunError> {
+    /// Moves successors from the batch into the table.
+    pub(in crate::order) fn flush(&mut self) -> Result<(), RunError> {
+        self.outbox.divert(&mut self.batch);
         self.candidates.add(self.batch.states());
         self.batch.clear();
+        self.empty_full_table()
+    }
+
+    /// Adds states that another process has found.
+    pub(in crate::order) fn add(&mut self, states: &[u64]) -> Result<(), RunError> {
+        let words = self.shared.words();
+        states.chunks(BATCH * words).try_for_each(|part| {
+            self.candidates.add(part);
+            self.empty_full_table()
+        })
+    }
+
+    fn empty_full_table(&mut self) -> Result<(), RunError> {
         self.count_table();
         if self.candidates.is_full() {
             self.runs.extend(self.candidates.take(&self.shared.space)?);
@@ -511,14 +575,14 @@ impl<'s, M: Model, const W: usize> Expansion<'s, M, W> {
     }
 
     /// The candidates of this worker.
-    fn finish(mut self) -> Result<Runs, RunError> {
+    pub(in crate::order) fn finish(mut self) -> Result<Runs, RunError> {
         self.flush()?;
         self.runs.extend(self.candidates.take(&self.shared.space)?);
         Ok(std::mem::take(&mut self.runs))
     }
 }
 
-impl<M: Model, const W: usize> Drop for Expansion<'_, M, W> {
+impl<M: Model, const W: usize, O> Drop for Expansion<'_, M, W, O> {
     fn drop(&mut self) {
         lock(&self.shared.seen).add(&self.expander.seen);
         self.shared.tables.fetch_sub(self.counted, Relaxed);
@@ -526,7 +590,7 @@ impl<M: Model, const W: usize> Drop for Expansion<'_, M, W> {
 }
 
 /// The memory that a search may use for tables and runs.
-fn budget(limits: &Limits) -> usize {
+pub(in crate::order) fn budget(limits: &Limits) -> usize {
     let process = limits.resident.and_then(|limit| {
         // The process needs memory for other things, and a limit is checked a little late.
         Some((limit - limit / 8).saturating_sub(memory::resident()?))
@@ -553,7 +617,7 @@ fn search_within<M: Model, const W: usize>(
     budget: usize,
     explored: &mut Explored,
 ) {
-    let shared = Shared::new(plan, model, control, budget);
+    let shared = Phases::new(plan, model, control, budget);
     let mut progress = Progress::default();
     if let Err(error) = shared.run::<W>(&mut progress) {
         control.stop(Stop::Limit(error.into()));
