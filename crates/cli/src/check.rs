@@ -58,8 +58,8 @@ pub fn run(args: &Check) -> Result<Exit, Refused> {
     #[cfg(feature = "cluster")]
     if args.cluster.are_used() {
         args.cluster.check(args, portfolio.main())?;
-        if args.cluster.process.is_some_and(|process| process > 0) {
-            return cluster::take_part(args, &plan);
+        if let Some(position) = args.cluster.position()?.filter(|position| position.process > 0) {
+            return cluster::take_part(args, &plan, &position);
         }
     }
     if args.spill.is_some() && !spills(&plan) {

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Check, Cli, Command as Subcommand};
 use crate::cluster_checkpoint::ClusterCheckpoints;
+use crate::cluster_environment::{Position, position};
 use crate::progress::{Watcher, Wish};
 use crate::search::Pick;
 use crate::values::{seconds, whole};
@@ -35,13 +36,19 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "N", value_parser = whole::<usize>, conflicts_with = "cluster")]
     #[arg(help_heading = "Cluster")]
     pub processes: Option<usize>,
-    /// Search in the processes of this file, which has a line host:port for each
+    /// Search in the processes of this file, which has a line host:port for each; auto finds them
+    /// in the environment of Slurm or Kubernetes
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub cluster: Option<PathBuf>,
     /// The number of this process in --cluster, from 0. Process 0 reports
     #[arg(long, value_name = "I", value_parser = whole::<usize>, requires = "cluster")]
     #[arg(help_heading = "Cluster")]
     pub process: Option<usize>,
+    /// Start the other processes of --cluster by ssh, or by another command
+    #[arg(long, value_name = "COMMAND", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "ssh", requires = "cluster", conflicts_with = "process")]
+    #[arg(help_heading = "Cluster")]
+    pub ssh: Option<String>,
     #[command(flatten)]
     pub trust: TrustArgs,
 }
@@ -58,7 +65,8 @@ pub struct TrustArgs {
 
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
-    /// Address on which to wait for process 0, such as 0.0.0.0:4000
+    /// Address on which to wait for process 0, such as 0.0.0.0:4000; auto finds the port in the
+    /// environment
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: String,
     #[command(flatten)]
@@ -80,9 +88,7 @@ impl ClusterArgs {
         if self.processes == Some(0) {
             return Err(Refused::because("--processes must be at least 1"));
         }
-        if self.cluster.is_some() && self.process.is_none() {
-            return Err(Refused::because("--cluster needs --process"));
-        }
+        self.position()?;
         if args.search.order == Pick::Auto {
             return Err(Refused::because(format!("{option} needs --order bfs")));
         }
@@ -96,6 +102,30 @@ impl ClusterArgs {
             return Err(Refused::because(why));
         }
         Ok(())
+    }
+
+    /// The processes of `--cluster`, and the number of this one.
+    pub fn position(&self) -> Result<Option<Position>, Refused> {
+        let Some(path) = &self.cluster else { return Ok(None) };
+        if path.as_os_str() == AUTO {
+            return match (self.process, &self.ssh) {
+                (None, None) => environment().map(Some),
+                _ => Err(Refused::because("--cluster auto needs neither --process nor --ssh")),
+            };
+        }
+        let hosts = read_hosts(path)?;
+        let process = match (self.process, &self.ssh) {
+            (Some(process), _) => process,
+            (None, Some(_)) => 0,
+            (None, None) => return Err(Refused::because("--cluster needs --process or --ssh")),
+        };
+        match process < hosts.len() {
+            true => Ok(Some(Position { process, hosts })),
+            false => Err(Refused::because(format!(
+                "--process {process}: the cluster has {} processes, numbered from 0",
+                hosts.len()
+            ))),
+        }
     }
 
     /// The plan of one process: processes of one machine share its memory.
@@ -131,6 +161,19 @@ impl TrustArgs {
         );
         Err(Refused::because(why))
     }
+}
+
+/// The value of `--cluster` and `--listen` for which the environment is used.
+const AUTO: &str = "auto";
+
+fn environment() -> Result<Position, Refused> {
+    position(|name| std::env::var(name).ok()).map_err(Refused::because)
+}
+
+/// The address on which a process waits whose own address is `host`: on all interfaces, since a
+/// name that others use may not be known here yet.
+fn everywhere(host: &str) -> String {
+    format!("0.0.0.0:{}", host.rsplit_once(':').map_or("0", |(_, port)| port))
 }
 
 fn refused(join::Refused(why): join::Refused) -> Refused {
@@ -216,16 +259,23 @@ impl Session {
         let text = input::read(&args.model.file)?;
         let searched = (program(&text, &args.model.settings), search);
         let checkpoints = ClusterCheckpoints::open(&args.checkpoints, searched, 0)?;
-        let (hosts, mut started, key) = match &of.cluster {
-            Some(path) => {
-                let hosts = read_hosts(path)?;
+        let random_key = || {
+            Key::random().map_err(|error| {
+                Refused::because(format!("cannot get random numbers from the system: {error}"))
+            })
+        };
+        let (hosts, mut started, key) = match (of.position()?, &of.ssh) {
+            (Some(Position { hosts, .. }), Some(ssh)) => {
+                let key = random_key()?;
+                let started = Started::by_ssh(ssh, &hosts, &key, &of.trust)?;
+                (hosts, started, Some(key))
+            }
+            (Some(Position { hosts, .. }), None) => {
                 hosts.iter().try_for_each(|host| of.trust.check(host))?;
                 (hosts, Started::default(), None)
             }
-            None => {
-                let key = Key::random().map_err(|error| {
-                    Refused::because(format!("cannot get random numbers from the system: {error}"))
-                })?;
+            (None, _) => {
+                let key = random_key()?;
                 let (hosts, started) = Started::start(of.processes.unwrap_or(1), &key, &of.trust)?;
                 (hosts, started, Some(key))
             }
@@ -251,7 +301,11 @@ impl Session {
         watcher: &Watcher,
     ) -> Result<(Outcome, Machine), Refused> {
         let ran = explore(search, machine, watcher, (&self.cluster, &mut self.checkpoints));
-        ran.map_err(|refusal| Refused::by_engine(&refusal))
+        ran.map_err(|refusal| {
+            // All processes refuse together. Each waits until the others know.
+            self.cluster.finish();
+            Refused::by_engine(&refusal)
+        })
     }
 
     /// Ends the exchange with the others, and reports what went wrong and how to resume.
@@ -371,21 +425,14 @@ fn agrees(job: &Value, text: &str, args: &Check, plan: &Plan) -> Result<(), Stri
 
 /// A process of `--cluster` that is not the first: it takes part if its own model and options are
 /// those of process 0.
-pub fn take_part(args: &Check, plan: &Plan) -> Result<Exit, Refused> {
-    let of = &args.cluster;
-    let hosts = read_hosts(of.cluster.as_deref().expect("`--cluster` is given"))?;
-    let number = of.process.expect("`--process` is given");
-    let Some(host) = hosts.get(number) else {
-        let why = format!(
-            "--process {number}: the cluster has {} processes, numbered from 0",
-            hosts.len()
-        );
-        return Err(Refused::because(why));
-    };
-    of.trust.check(host)?;
+pub fn take_part(args: &Check, plan: &Plan, position: &Position) -> Result<Exit, Refused> {
+    let (of, Position { process: number, hosts }) = (&args.cluster, position);
+    let (number, is_auto) = (*number, of.process.is_none());
+    let host = if is_auto { everywhere(&hosts[number]) } else { hosts[number].clone() };
+    of.trust.check(&host)?;
     let identity = of.trust.identity(None)?;
     let text = input::read(&args.model.file)?;
-    let listener = listen(host)?;
+    let listener = listen(&host)?;
     serve(&listener, &identity, Some(identity.timeout), |job, process, theirs| {
         if (process, theirs) != (number, &hosts[..]) {
             return Err("its list of processes or its number differs".into());
@@ -398,12 +445,19 @@ pub fn take_part(args: &Check, plan: &Plan) -> Result<Exit, Refused> {
 /// `preempt worker`.
 pub fn work(args: &WorkerArgs) -> Result<Exit, Refused> {
     let key = args.started.then(given_key).transpose()?;
-    if key.is_none() || !join::is_local(&args.listen).map_err(refused)? {
-        args.trust.check(&args.listen)?;
+    let host = match args.listen == AUTO {
+        true => {
+            let Position { process, hosts } = environment()?;
+            everywhere(&hosts[process])
+        }
+        false => args.listen.clone(),
+    };
+    if key.is_none() {
+        args.trust.check(&host)?;
     }
     let identity = args.trust.identity(key)?;
-    let listener = listen(&args.listen)?;
-    let address = listener.local_addr().map_err(|error| cannot_listen(&args.listen, &error))?;
+    let listener = listen(&host)?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(&host, &error))?;
     let timeout = if args.started {
         println_address(&address.to_string())?;
         Some(identity.timeout)
@@ -460,10 +514,9 @@ fn serve(
     let watcher = Watcher::new(Wish::Quiet);
     let Accepted { search, machine, mut checkpoints } = accepted;
     let ran = explore(&search, machine, &watcher, (&cluster, &mut checkpoints));
-    // All processes refuse together, so a refusal comes before the faults that it leads to.
-    let (outcome, _) = ran.map_err(|refusal| Refused::by_engine(&refusal))?;
     let fault = cluster.fault().map(str::to_owned);
     cluster.finish();
+    let (outcome, _) = ran.map_err(|refusal| Refused::by_engine(&refusal))?;
     if let Some(fault) = fault {
         screen::complain(&format!("error: {fault}\n"));
         return Ok(Exit::Incomplete);
@@ -482,50 +535,97 @@ impl Started {
         key: &Key,
         trust: &TrustArgs,
     ) -> Result<(Hosts, Started), Unstarted> {
-        let cannot =
-            |error: io::Error| Refused::because(format!("cannot start a process: {error}"));
-        let program = std::env::current_exe().map_err(cannot)?;
-        let (mut started, mut hosts) = (Started::default(), vec!["this process".to_owned()]);
-        let (tell, told) = channel();
-        for number in 1..processes {
+        let program = std::env::current_exe().map_err(|error| cannot_start(&error))?;
+        let commands = (1..processes).map(|_| {
             let mut command = Command::new(&program);
-            command.args(["worker", "--started", "--listen", "127.0.0.1:0"]);
-            if let Some(timeout) = trust.cluster_timeout {
-                command.arg("--cluster-timeout").arg(timeout.as_secs_f64().to_string());
+            command.args(worker_arguments("127.0.0.1:0", trust)).stderr(Stdio::null());
+            command
+        });
+        let (started, addresses) = Started::run(commands.collect(), key, trust)?;
+        let hosts = ["this process".to_owned()].into_iter().chain(addresses);
+        Ok((hosts.collect(), started))
+    }
+
+    /// Starts a process on each host but the first, by a command like ssh: its arguments are the
+    /// host and a command for the shell there. The key travels through its standard input.
+    fn by_ssh(
+        ssh: &str,
+        hosts: &[String],
+        key: &Key,
+        trust: &TrustArgs,
+    ) -> Result<Started, Unstarted> {
+        let mut words = ssh.split_whitespace();
+        let program = words.next().ok_or_else(|| Refused::because("--ssh names no command"))?;
+        let mut commands = Vec::new();
+        for host in &hosts[1..] {
+            let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+            if port.parse::<u16>().is_err() || name.starts_with('-') || name.is_empty() {
+                return Err(Refused::because(format!("{host} is not host:port")).into());
             }
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-            let mut child = command.spawn().map_err(cannot)?;
+            let worker = worker_arguments(&format!("0.0.0.0:{port}"), trust).join(" ");
+            let mut command = Command::new(program);
+            command.args(words.clone()).arg(name).arg(format!("preempt {worker}"));
+            commands.push(command);
+        }
+        Started::run(commands, key, trust).map(|(started, _)| started)
+    }
+
+    /// Runs commands that start a worker each. Returns the addresses that the workers print.
+    fn run(
+        commands: Vec<Command>,
+        key: &Key,
+        trust: &TrustArgs,
+    ) -> Result<(Started, Hosts), Unstarted> {
+        let (mut started, mut addresses) =
+            (Started::default(), vec![String::new(); commands.len()]);
+        let (tell, told) = channel();
+        for (number, mut command) in commands.into_iter().enumerate() {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.spawn().map_err(|error| cannot_start(&error))?;
             let stdin = child.stdin.as_mut().expect("the child has a pipe");
             let written = writeln!(stdin, "{}", key.to_hex()).and_then(|()| stdin.flush());
             let stdout = child.stdout.take().expect("the child has a pipe");
             started.0.push(child);
-            written.map_err(cannot)?;
+            let lost = "a process that preempt started has ended or does not answer";
+            written.map_err(|_| Unstarted::Lost(lost.to_owned()))?;
             let tell = tell.clone();
             thread::spawn(move || {
                 let mut line = String::new();
                 let _ = BufReader::new(stdout).read_line(&mut line);
                 let _ = tell.send((number, line.trim().to_owned()));
             });
-            hosts.push(String::new());
         }
         let deadline = Instant::now() + trust.cluster_timeout.unwrap_or(DEFAULT_TIMEOUT);
-        for _ in 1..processes {
+        for _ in 0..addresses.len() {
             let left = deadline.saturating_duration_since(Instant::now());
             match told.recv_timeout(left) {
-                Ok((number, address)) if !address.is_empty() => hosts[number] = address,
+                Ok((number, address)) if !address.is_empty() => addresses[number] = address,
                 _ => {
                     let why = "a process that preempt started has ended or does not answer";
                     return Err(Unstarted::Lost(format!("{why}; --cluster-timeout can be raised")));
                 }
             }
         }
-        Ok((hosts, started))
+        Ok((started, addresses))
     }
 
     /// Whether one of the processes has ended already.
     fn has_lost_one(&mut self) -> bool {
         self.0.iter_mut().any(|child| matches!(child.try_wait(), Ok(Some(_))))
     }
+}
+
+fn cannot_start(error: &io::Error) -> Refused {
+    Refused::because(format!("cannot start a process: {error}"))
+}
+
+/// The arguments of a worker that this process starts.
+fn worker_arguments(listen: &str, trust: &TrustArgs) -> Vec<String> {
+    let mut words = ["worker", "--started", "--listen", listen].map(str::to_owned).to_vec();
+    if let Some(timeout) = trust.cluster_timeout {
+        words.extend(["--cluster-timeout".to_owned(), timeout.as_secs_f64().to_string()]);
+    }
+    words
 }
 
 /// How long processes that were started have to end by themselves.

@@ -14,6 +14,8 @@ mod choice;
 mod cluster;
 #[cfg(feature = "cluster")]
 mod cluster_checkpoint;
+#[cfg(feature = "cluster")]
+mod cluster_environment;
 mod compare;
 mod doctor;
 mod flags;

@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Ends the exchange. The search is over: all processes have the same result, or a fault.
-    pub fn finish(self) {
+    pub fn finish(&self) {
         let guards = self.guards.lock().expect("mutex poisoned").take();
         let Some(guards) = guards else { return };
         if let Some(fault) = self.faults.first() {

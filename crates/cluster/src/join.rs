@@ -169,9 +169,13 @@ pub fn is_local(host: &str) -> Result<bool, Refused> {
 
 /// Connects to `host`, which may not listen yet.
 fn connect(host: &str, deadline: Instant) -> Result<TcpStream, String> {
-    let found = addresses(host).map_err(|Refused(why)| why)?;
     loop {
         let mut last = "it has no address".to_owned();
+        // The name of a machine that is just starting may not be known yet.
+        let found = addresses(host).unwrap_or_else(|Refused(why)| {
+            last = why;
+            Vec::new()
+        });
         for address in &found {
             match TcpStream::connect_timeout(address, Duration::from_secs(5)) {
                 Ok(socket) => return Ok(socket),
@@ -233,8 +237,8 @@ pub fn lead(
     let mut is_all_local = true;
     let mut links = vec![None];
     for process in 1..processes {
-        is_all_local &= is_local(&hosts[process])?;
         links.push(Some(call(process, &hosts, identity, deadline, &faults)?));
+        is_all_local &= is_local(&hosts[process])?;
     }
     let form = if is_all_local { Form::Raw } else { Form::Sorted };
     let mut welcome = Welcome { run: run.to_vec(), process: 0, form, hosts, job };

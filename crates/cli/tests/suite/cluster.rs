@@ -2,7 +2,11 @@
 //! stopped or interrupted.
 
 mod checkpoints;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod proxy;
+#[cfg(unix)]
+mod starting;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

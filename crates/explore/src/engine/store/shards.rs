@@ -213,10 +213,10 @@ impl Shards {
     }
 
     /// Passes the words of every entry to `take`.
-    pub(super) fn each_entry(&self, mut take: impl FnMut(&[AtomicU64])) {
+    pub(super) fn each_entry(&self, take: impl FnMut(&[AtomicU64])) {
         let shards = self.read();
         let slots = shards.iter().flat_map(|shard| shard.slots.chunks_exact(self.stride));
-        slots.filter(|entry| entry[0].load(Relaxed) != 0).for_each(|entry| take(entry));
+        slots.filter(|entry| entry[0].load(Relaxed) != 0).for_each(take);
     }
 
     /// Gives the shards of an empty table room for `entries` entries in all.

@@ -250,6 +250,37 @@ fn an_interrupt_leaves_a_checkpoint_of_its_moment() {
 }
 
 #[test]
+fn a_process_without_memory_ends_all_with_a_checkpoint() {
+    let (toy, tape, plan) = (grid(5, 8), Tape::every(0), Plan { shrink: None, ..Plan::new() });
+    let network = &Network::new(2, Form::Raw, 7);
+    let searches = [None, Some(300_000)].map(|memory| {
+        let limits = Limits { memory, ..Limits::default() };
+        plan.limits(limits).build().expect("the plan is valid")
+    });
+    let (toy_of_all, tape_of_all, searches) = (&toy, &tape, &searches);
+    thread::scope(|scope| {
+        let started = [0, 1].map(|process| {
+            scope.spawn(move || {
+                let other = Other(tape_of_all);
+                let keeper: &dyn ShardKeeper = if process == 0 { tape_of_all } else { &other };
+                let checkpoints = ShardedCheckpoints::of(5, Some(keeper));
+                let exchange = Process { network, process, dies_at: None };
+                let toy = toy_of_all.clone();
+                searches[process].run_distributed_with(toy, &Silent, &exchange, checkpoints)
+            })
+        });
+        for process in started {
+            let outcome = process.join().expect("it does not panic").expect("nothing is resumed").0;
+            assert_eq!(outcome.stopped, Some(Limit::Memory));
+            assert_eq!(outcome.verdict, Verdict::Incomplete);
+        }
+    });
+    let committed = tape.committed();
+    assert_eq!(committed.len(), 1);
+    resumes(plan, &toy, (&tape, &committed[0]), "without memory");
+}
+
+#[test]
 fn a_process_lost_at_any_moment_leaves_a_whole_checkpoint() {
     let toy = grid(3, 6);
     for at in 0..24 {
