@@ -51,7 +51,8 @@ pub fn position(get: impl Fn(&str) -> Option<String>) -> Result<Position, String
     }
     if *process >= hosts.len() {
         return Err(format!(
-            "this is process {process}, but the environment describes {} processes, numbered from 0",
+            "this is process {process}, but the environment describes {} processes, numbered \
+             from 0",
             hosts.len()
         ));
     }

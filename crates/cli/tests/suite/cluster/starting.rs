@@ -49,7 +49,8 @@ fn ssh_starts_the_other_processes() {
     let script = temporary("fake-ssh");
     // Like ssh, it gets a host and a command for the shell.
     let body = format!(
-        "#!/bin/sh\n[ \"$1\" = 127.0.0.1 ] || exit 1\nexec sh -c \"exec {PREEMPT} ${{2#preempt}}\"\n"
+        "#!/bin/sh\n[ \"$1\" = 127.0.0.1 ] || exit 1\n\
+         exec sh -c \"exec {PREEMPT} ${{2#preempt}}\"\n"
     );
     fs::write(&script, body).expect("it can be written");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is ours");
