@@ -52,15 +52,16 @@ mod tests {
                     })
                     .collect();
                 let stores = [0, 1].map(|_| build(kind, words as usize, 1).expect("memory"));
-                let (all, mut lookup) =
-                    (build(kind, words as usize, 1).expect("memory"), { Lookup::default() });
+                // Every store has look-ups of its own.
+                let mut lookups = [Lookup::default(), Lookup::default()];
                 for (at, state) in states.iter().enumerate() {
-                    stores[at % 2].insert(state, &mut lookup).expect("memory");
+                    stores[at % 2].insert(state, &mut lookups[at % 2]).expect("memory");
                 }
                 let count: u64 = stores.iter().map(|store| store.entry_count()).sum();
                 assert_eq!(count, 3_000, "{kind:?} {words}");
+                let all = build(kind, words as usize, 1).expect("memory");
                 all.reserve(count).expect("memory");
-                let mut hashes = BTreeSet::new();
+                let (mut hashes, mut lookup) = (BTreeSet::new(), Lookup::default());
                 for store in &stores {
                     store.each_entry(&mut |entry| {
                         assert_eq!(entry.len(), all.entry_words());
