@@ -16,7 +16,7 @@ use preempt_system::{
 
 use crate::history::History;
 use crate::names::Names;
-use crate::op::{Lookahead, NO_OBJECT, Op, OpKind, Outcome, Versions};
+use crate::op::{EarlyWake, Lookahead, NO_OBJECT, Op, OpKind, Outcome, Versions};
 use crate::site::SiteId;
 use crate::spin::{self, LoopRounds};
 use crate::state::State;
@@ -348,7 +348,7 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         &self.histories[step.thread.index()].ops[step.at]
     }
 
-    /// Attempts to lock count as writes even where they fail. A search over execution graphs needs
+    /// Attempts to lock count as writes even where they fail, and so do waits with a timeout. A search over execution graphs needs
     /// this: it moves a step to other places of the graph, and its class must not change there.
     pub fn count_attempts_as_writes(&mut self) {
         self.names.objects_mut().attempts_write = true;
@@ -509,9 +509,10 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             | OpKind::Park { .. } => [write(op.object)].into_iter().collect(),
             OpKind::Object(action) => Footprint::one(Location(op.object), access(action)),
             OpKind::Wait => [write(op.object), write(op.other)].into_iter().collect(),
-            OpKind::Wake { .. } => {
-                let notified = (Location(op.object), Access::Read);
-                [notified, write(op.other)].into_iter().collect()
+            OpKind::Wake { early } => {
+                // Without a notification it leaves the set of waiting threads itself.
+                let access = if early == EarlyWake::Never { Access::Read } else { Access::Write };
+                [(Location(op.object), access), write(op.other)].into_iter().collect()
             }
             OpKind::Finish => [write(thread.index() as u32)].into_iter().collect(),
             OpKind::Call(returns) => {

@@ -424,7 +424,8 @@ impl State {
                 true => pending.set_one(Status::Enabled, 0, object, Access::Write),
                 // It reads the token and continues without it.
                 false if early != EarlyWake::Never => {
-                    pending.set_one(Status::Enabled, 1, object, Access::Read)
+                    let access = if objects.attempts_write { Access::Write } else { Access::Read };
+                    pending.set_one(Status::Enabled, 1, object, access)
                 }
                 false => pending.set_one(Status::Blocked, 0, object, Access::Read),
             },
@@ -467,7 +468,11 @@ impl State {
             // Which alternative exists is decided when the mutex is free.
             return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
-        let (alternative, access) = if notified { (0, Access::Read) } else { (1, Access::Write) };
+        let (alternative, access) = match notified {
+            false => (1, Access::Write),
+            true if objects.attempts_write && early != EarlyWake::Never => (0, Access::Write),
+            true => (0, Access::Read),
+        };
         let both = [(condvar, access), (mutex, Access::Write)];
         pending.set_alternatives(Status::Enabled, [(alternative, both.into_iter().collect())]);
     }

@@ -4,6 +4,7 @@
 
 pub mod plans;
 pub mod weak;
+pub mod weak_objects;
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -101,16 +101,20 @@ fn with_axioms(program: &Program) -> WeakVerdict {
 }
 
 fn with_executions(program: &Program) -> WeakVerdict {
-    let text = model(program);
+    compare_text(&model(program))
+}
+
+/// Compares the search over the graphs of a model with all its executions.
+pub(super) fn compare_text(text: &str) -> WeakVerdict {
     let mut all = weak().order(Order::Executions).keep_going();
     all.limits.executions = Some(MOST_EXECUTIONS);
-    let (executions, count) = numbers(&search(all, &text));
+    let (executions, count) = numbers(&search(all, text));
     if executions >= MOST_EXECUTIONS {
         return WeakVerdict::TooLarge;
     }
-    let found = numbers(&search(graphs().keep_going(), &text));
+    let found = numbers(&search(graphs().keep_going(), text));
     if found != (count, count) {
-        return disagree(program, &format!("{found:?} instead of {count} graphs"));
+        return WeakVerdict::Disagree(format!("{text}: {found:?} instead of {count} graphs"));
     }
     WeakVerdict::Agree(count)
 }

@@ -37,16 +37,15 @@ pub(super) enum Item {
         accesses: Vec<(Location, Access)>,
     },
     /// A step that was in the graph at this place and was displaced: when its thread takes it, it
-    /// comes after `floor`. The steps of `behind` conflict with it and were removed with it. They
-    /// come after it, unless they come after `floor` too.
-    Stub { step: StepId, floor: StepId, behind: Vec<StepId> },
+    /// comes after `floor`.
+    Stub { step: StepId, floor: StepId, accesses: Vec<(Location, Access)> },
 }
 
 save_variants!(Item {
     0 => Read { step, location, source, updates },
     1 => Write { step, location },
     2 => Act { step, alternative, is_first, accesses },
-    3 => Stub { step, floor, behind },
+    3 => Stub { step, floor, accesses },
 });
 
 impl Item {
@@ -66,11 +65,16 @@ impl Item {
     /// Whether it is a step with an access that conflicts with one of `accesses`.
     pub(super) fn conflicts(&self, accesses: &[(Location, Access)]) -> bool {
         let Item::Act { accesses: own, .. } = self else { return false };
-        own.iter().any(|&(location, access)| {
-            let same = accesses.iter().filter(|&&(other, _)| other == location);
-            same.into_iter().any(|&(_, other)| access.conflicts(other))
-        })
+        conflict(own, accesses)
     }
+}
+
+/// Whether two steps with these accesses conflict.
+fn conflict(one: &[(Location, Access)], other: &[(Location, Access)]) -> bool {
+    one.iter().any(|&(location, access)| {
+        let mut same = other.iter().filter(|&&(other, _)| other == location);
+        same.any(|&(_, other)| access.conflicts(other))
+    })
 }
 
 /// An execution graph. It is consistent, up to read-modify-writes whose write is missing.
@@ -160,37 +164,41 @@ impl Graph {
         order.len().checked_sub(back as usize + 1).map(|place| order[place])
     }
 
-    /// Whether `next`, whose past is `past`, may not come before `step`: it was removed when `step`
-    /// was displaced by a step that is independent of it.
-    pub(super) fn is_behind(&self, next: StepId, step: StepId, past: &Past) -> bool {
-        self.items.iter().any(|item| match item {
-            Item::Stub { step: displaced, floor, behind } => {
-                *displaced == step && !past.has(*floor) && behind.contains(&next)
-            }
-            _ => false,
-        })
-    }
-
-    /// Whether `next`, whose past is `past`, has to wait for a step that was displaced and is not
-    /// in the graph again.
-    pub(super) fn must_wait(&self, next: StepId, past: &Past) -> bool {
-        self.items.iter().any(|item| match item {
-            Item::Stub { step, .. } => {
-                !self.path.contains(step) && self.is_behind(next, *step, past)
-            }
-            _ => false,
-        })
+    /// Whether `next`, whose past is `past`, may not come before some step that was displaced and
+    /// is not in the graph again: the graphs in which it does are reached by another path.
+    ///
+    /// Let `u` be the displaced step, and M the steps that conflict with `u`, come before it in
+    /// the end, and were not there when `u` was added first: those after its stub. Of the minimal
+    /// steps of M the one of the first thread has to displace `u`; only then each graph is reached
+    /// by one path. So `next` is too late if it is minimal and its thread comes before that of the
+    /// step which has displaced `u`. The floor of the stub is in M, so a step after it is not
+    /// minimal.
+    pub(super) fn must_wait(
+        &self,
+        next: StepId,
+        accesses: &[(Location, Access)],
+        past: &Past,
+    ) -> bool {
+        let is_too_late = |at: usize, item: &Item| {
+            let Item::Stub { step, floor, accesses: displaced } = item else { return false };
+            next.thread.index() < floor.thread.index()
+                && *step != next
+                && conflict(displaced, accesses)
+                && !self.path.contains(step)
+                && !self.items[at + 1..]
+                    .iter()
+                    .any(|later| later.conflicts(displaced) && past.has(later.step()))
+        };
+        self.items.iter().enumerate().any(|(at, item)| is_too_late(at, item))
     }
 
     /// Leaves a stub of item `at` of this graph, a step that `floor` has displaced, in `rest`,
-    /// which is this graph [restricted](Graph::restrict) to `past`.
-    pub(super) fn leave_stub(&self, rest: &mut Graph, at: usize, floor: StepId, past: &Past) {
+    /// which is this graph [restricted](Graph::restrict).
+    pub(super) fn leave_stub(&self, rest: &mut Graph, at: usize, floor: StepId) {
         let Item::Act { step, accesses, .. } = &self.items[at] else {
             unreachable!("only a step on objects is displaced")
         };
-        let removed = self.items[at + 1..].iter().filter(|item| !past.contains(item));
-        let behind = removed.filter(|item| item.conflicts(accesses)).map(Item::step).collect();
-        rest.items.insert(at, Item::Stub { step: *step, floor, behind });
+        rest.items.insert(at, Item::Stub { step: *step, floor, accesses: accesses.clone() });
     }
 
     /// Adds the write of `step` before the last `back` stores.

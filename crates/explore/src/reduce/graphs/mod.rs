@@ -52,12 +52,13 @@
 //!    first of these becomes a [stub](Item::Stub): it comes after the step that displaced it,
 //!    whenever its thread can take it. Without stubs two locks would displace each other forever. A
 //!    thread that waits when no thread can step still displaces: it may have come earlier.
-//! 3. *Steps that only read an object* are independent of each other, so a step that writes may
-//!    come after any set of them. It is displaced by one of them at a time, in the order in which
-//!    they were added: one that was removed when a later one displaced the same step stays behind
-//!    it (`behind` of a stub). A step that writes chooses directly which of them stay before it.
-//!    That each graph is reached once then is tested, not proved; condition variables, whose steps
-//!    access two objects, are reached more than once and are refused.
+//! 3. *Steps that conflict with several independent ones*: a step that writes after several that
+//!    only read, or a wait, which accesses a condition variable and a mutex. Such a step may come
+//!    after any set of them that is closed under the order, and chooses the set directly. Several
+//!    independent steps that have to come before it displace it one at a time, in one order only:
+//!    that of their threads ([`Graph::must_wait`]). That order must not depend on the search: if
+//!    whichever is added first had to displace it, a search that adds what one of them comes after
+//!    could add the other one first, and no path would lead to the graph.
 //! 4. *An order of execution* is kept with each graph ([`Graph::path`]), because the order < is
 //!    none: a revisited load reads a later event.
 //! 5. *Choices* of the program are maximal if they are the first one.
@@ -218,9 +219,11 @@ impl<S: System> GraphSearch<'_, S> {
         };
         let Some(thread) = next else {
             if enabled.is_empty() {
-                return self.complete(&graph, visitor);
+                visitor.end(self.cursor)?;
+            } else {
+                visitor.cut(self.cursor, Cut::Covered)?;
             }
-            return visitor.cut(self.cursor, Cut::Covered);
+            return self.displace_by_waiting(&graph);
         };
         let (step, offered, open) = (graph.next(thread), self.offered(thread), self.work.len());
         let mut extensions = offered.clone();
@@ -378,13 +381,12 @@ impl<S: System> GraphSearch<'_, S> {
                 if free.iter().any(|&step| past.has(step) && !kept.contains(&step)) {
                     continue;
                 }
-                if graph.is_behind(next, later, &past) {
+                let Some(mut rest) = graph.restrict(at, &past) else { continue };
+                if rest.must_wait(next, accesses, &past) {
                     continue;
                 }
-                if let Some(mut rest) = graph.restrict(at, &past) {
-                    graph.leave_stub(&mut rest, at, next, &past);
-                    self.work.push(Work::Displace { graph: rest, by });
-                }
+                graph.leave_stub(&mut rest, at, next);
+                self.work.push(Work::Displace { graph: rest, by });
             }
         }
     }
@@ -393,8 +395,9 @@ impl<S: System> GraphSearch<'_, S> {
     fn must_wait(&self, graph: &Graph, thread: ThreadId) -> bool {
         let (next, (_, footprint)) =
             (graph.next(thread), &self.cursor.pending(thread).footprints[0]);
-        let before = graph.conflicting(graph.items.len(), footprint.accesses());
-        graph.must_wait(next, &graph.past(next, before))
+        let accesses = footprint.accesses();
+        let before = graph.conflicting(graph.items.len(), accesses);
+        graph.must_wait(next, accesses, &graph.past(next, before))
     }
 
     /// Whether `next` can never come before `step`, which it conflicts with.
@@ -403,13 +406,10 @@ impl<S: System> GraphSearch<'_, S> {
         self.cursor.system().swap(earlier, later) == Swap::Impossible
     }
 
-    /// No thread can step.
-    fn complete(
-        &mut self,
-        graph: &Graph,
-        visitor: &mut impl Visitor<S>,
-    ) -> Result<(), Stop<S::Need>> {
-        visitor.end(self.cursor)?;
+    /// No further step is added to the graph. The threads that wait may have come earlier. That
+    /// holds too if other threads [must wait](Graph::must_wait) for a displaced step: the graph is
+    /// not complete, but a step that waits displaces others here or nowhere.
+    fn displace_by_waiting(&mut self, graph: &Graph) -> Result<(), Stop<S::Need>> {
         for slot in 0..self.cursor.threads() {
             let thread = ThreadId::new(slot);
             if self.cursor.pending(thread).status == Status::Blocked
@@ -506,7 +506,8 @@ mod tests {
         graph.add_start(b.thread, a);
         let accesses = vec![(Location(5), Access::Write)];
         graph.items.push(Item::Act { step: b, alternative: 2, is_first: false, accesses });
-        graph.items.push(Item::Stub { step: b, floor: a, behind: vec![a, b] });
+        let accesses = vec![(Location(6), Access::Read)];
+        graph.items.push(Item::Stub { step: b, floor: a, accesses });
         let choice = Choice { thread: b.thread, alternative: 4 };
         let work = vec![
             Work::Extend { graph: graph.clone(), choice },

@@ -16,7 +16,7 @@
 
 use preempt_replay::{EarlyWake, NO_OBJECT, Op, OpKind, StartedStep, race};
 use preempt_system::memory::{GraphStep, Memory, MemoryAccess};
-use preempt_system::{Access, Action, Choice, Footprint, Pending, Status, ThreadId, VectorClock};
+use preempt_system::{Access, Choice, Footprint, Pending, Status, ThreadId, VectorClock};
 
 use super::{Execution, Phase};
 use crate::program::Assumption;
@@ -160,10 +160,9 @@ fn access_of(runtime: &Runtime, thread: ThreadId, op: &Op) -> Option<(MemoryAcce
 /// Why a search over execution graphs does not handle an operation.
 fn obstacle(kind: OpKind) -> Option<Obstacle> {
     let is_handled = match kind {
-        OpKind::WeakCompareExchange { .. } | OpKind::Downgrade => false,
-        OpKind::Wait | OpKind::Wake { .. } | OpKind::Assume => false,
-        OpKind::Park { early } => early == EarlyWake::Never,
-        OpKind::Object(action) => !matches!(action, Action::NotifyOne { .. } | Action::NotifyAll),
+        OpKind::WeakCompareExchange { .. } | OpKind::Assume => false,
+        OpKind::Park { early } | OpKind::Wake { early } => early != EarlyWake::Spurious,
+        OpKind::Wait | OpKind::Downgrade | OpKind::Object(_) => true,
         OpKind::Load(_) | OpKind::Store(_) | OpKind::Update(_) => true,
         OpKind::CompareExchange { .. } | OpKind::Fence => true,
         OpKind::Touch | OpKind::Peek | OpKind::Choose(_) => true,
@@ -189,6 +188,7 @@ pub(super) fn synchronise(runtime: &mut Runtime, choice: Choice, step: StartedSt
     let objects = runtime.recording.names().objects();
     let access = |object: u32| match op.kind {
         _ if op.is_load() => Access::Read,
+        OpKind::Wake { early: EarlyWake::Never } if object == op.object => Access::Read,
         OpKind::Object(action) => {
             objects.kind(object).map_or(Access::Write, |kind| kind.access(action))
         }

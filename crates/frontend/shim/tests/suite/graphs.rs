@@ -7,9 +7,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as StdMutex;
+use std::time::Duration;
 
 use preempt::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use preempt::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, RwLock};
+use preempt::sync::{
+    Arc, Barrier, Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockWriteGuard, mpsc,
+};
 use preempt::{Check, FailureKind, Memory, Order, Outcome, Reduction, Verdict, thread};
 use preempt_litmus::random::{self, Random, Shape};
 use preempt_litmus::{Expected, Order as LitmusOrder, axioms, expected};
@@ -135,8 +138,18 @@ enum Operation {
     TryWrite,
     Park,
     Unpark,
+    ParkTimeout,
     Barrier,
     Choose,
+    Wait,
+    WaitTimeout,
+    NotifyOne,
+    NotifyAll,
+    Downgrade,
+    Send,
+    Receive,
+    TryReceive,
+    Once,
 }
 
 /// The kinds of operations that random programs mix.
@@ -148,6 +161,10 @@ enum Family {
     Park,
     Barrier,
     Choice,
+    Condvar,
+    Timeout,
+    Channel,
+    Once,
 }
 
 fn random_thread(random: &mut Random, families: &[Family]) -> Vec<Operation> {
@@ -175,10 +192,30 @@ fn random_thread(random: &mut Random, families: &[Family]) -> Vec<Operation> {
                 reads = false;
                 Operation::ReadUnlock
             }
+            Family::RwLock if writes && way == 0 => {
+                (reads, writes) = (true, false);
+                Operation::Downgrade
+            }
             Family::RwLock if writes => {
                 writes = false;
                 Operation::WriteUnlock
             }
+            Family::Condvar | Family::Timeout if !locked && way == 0 => {
+                locked = true;
+                Operation::Lock
+            }
+            Family::Condvar if locked && way < 3 => Operation::Wait,
+            Family::Timeout if locked && way < 3 => Operation::WaitTimeout,
+            Family::Timeout if way == 1 => Operation::ParkTimeout,
+            Family::Timeout if way == 2 => Operation::Unpark,
+            Family::Condvar if way < 3 => Operation::NotifyOne,
+            Family::Condvar | Family::Timeout => Operation::NotifyAll,
+            Family::Channel => match way {
+                0 => Operation::Receive,
+                1 => Operation::TryReceive,
+                _ => Operation::Send,
+            },
+            Family::Once => Operation::Once,
             Family::RwLock => match way {
                 0 => Operation::TryRead,
                 1 => Operation::TryWrite,
@@ -211,9 +248,15 @@ struct Objects {
     lock: RwLock<u64>,
     barrier: Barrier,
     first: StdMutex<Option<thread::Thread>>,
+    condvar: Condvar,
+    sender: mpsc::SyncSender<u64>,
+    once: OnceLock<u64>,
 }
 
-fn run_thread(code: &[Operation], objects: &Objects) -> Vec<u64> {
+/// The first thread has the receiver, the others pass over operations on it.
+type Receiver = Option<mpsc::Receiver<u64>>;
+
+fn run_thread(code: &[Operation], objects: &Objects, receiver: &Receiver) -> Vec<u64> {
     let mut seen = Vec::new();
     let (mut guard, mut reader, mut writer) = (None::<MutexGuard<'_, u64>>, None, None);
     for &operation in code {
@@ -251,6 +294,26 @@ fn run_thread(code: &[Operation], objects: &Objects) -> Vec<u64> {
                 let first = objects.first.lock().unwrap().clone();
                 first.unwrap().unpark();
             }
+            Operation::ParkTimeout => thread::park_timeout(Duration::from_millis(1)),
+            Operation::Wait => guard = guard.map(|held| objects.condvar.wait(held).unwrap()),
+            Operation::WaitTimeout => {
+                let held = guard.take().unwrap();
+                let (held, result) =
+                    objects.condvar.wait_timeout(held, Duration::from_millis(1)).unwrap();
+                seen.push(result.timed_out().into());
+                guard = Some(held);
+            }
+            Operation::NotifyOne => objects.condvar.notify_one(),
+            Operation::NotifyAll => objects.condvar.notify_all(),
+            Operation::Downgrade => {
+                reader = writer.take().map(RwLockWriteGuard::downgrade);
+            }
+            Operation::Send => objects.sender.send(7).unwrap(),
+            Operation::Receive => seen.extend(receiver.iter().map(|it| it.recv().unwrap())),
+            Operation::TryReceive => {
+                seen.extend(receiver.iter().map(|it| it.try_recv().unwrap_or(99)));
+            }
+            Operation::Once => seen.push(*objects.once.get_or_init(|| code.len() as u64)),
             Operation::Barrier => seen.push(objects.barrier.wait().is_leader().into()),
             Operation::Choose => seen.push(preempt::choose(2) as u64),
         }
@@ -263,18 +326,27 @@ fn run_thread(code: &[Operation], objects: &Objects) -> Vec<u64> {
 type Seen = BTreeSet<Vec<Vec<u64>>>;
 
 fn run_objects(program: &[Vec<Operation>], all: &StdMutex<Seen>) {
+    let (sender, receiver) = mpsc::sync_channel(1);
     let objects = Arc::new(Objects {
         atomic: AtomicU64::new(0),
         mutex: Mutex::new(0),
         lock: RwLock::new(0),
         barrier: Barrier::new(2),
         first: StdMutex::new(None),
+        condvar: Condvar::new(),
+        sender,
+        once: OnceLock::new(),
     });
+    let mut receiver = Some(receiver);
     let threads: Vec<_> = program
         .iter()
         .map(|code| {
-            let (code, objects) = (code.clone(), objects.clone());
-            thread::spawn(move || run_thread(&code, &objects))
+            let (code, objects, receiver) = (code.clone(), objects.clone(), receiver.take());
+            thread::spawn(move || {
+                let seen = run_thread(&code, &objects, &receiver);
+                std::mem::forget(receiver);
+                seen
+            })
         })
         .collect();
     // Spawning is not a step, so no thread has run yet.
@@ -323,6 +395,15 @@ fn objects_have_the_graphs_of_brute_force() {
         &[Family::Barrier, Family::Mutex, memory],
         &[Family::Choice, memory, Family::Mutex],
         &[Family::Mutex, Family::RwLock, Family::Park, memory],
+        &[Family::Condvar],
+        &[Family::Condvar, memory],
+        &[Family::Condvar, Family::Mutex, Family::RwLock],
+        &[Family::Timeout],
+        &[Family::Timeout, Family::Condvar, memory],
+        &[Family::Channel],
+        &[Family::Channel, memory],
+        &[Family::Once],
+        &[Family::Once, memory],
     ]
     .into_iter()
     .enumerate()
@@ -339,7 +420,7 @@ fn refusal(check: &Check, body: impl Fn() + Sync) -> String {
 
 #[test]
 fn unsupported_operations_are_refused_by_name() {
-    let wait = refusal(&graphs(), || {
+    let wait = refusal(&graphs().spurious_wakeups(), || {
         let pair = Arc::new((Mutex::new(()), Condvar::new()));
         let t = thread::spawn({
             let pair = pair.clone();
@@ -350,6 +431,8 @@ fn unsupported_operations_are_refused_by_name() {
     });
     assert!(wait.contains("`Reduction::Graphs` does not handle `"), "{wait}");
     assert!(wait.contains("graphs.rs:"), "{wait}");
+    let assume = refusal(&graphs(), || preempt::assume(false));
+    assert!(assume.contains("`Reduction::Graphs` does not handle `"), "{assume}");
     let spin = refusal(&graphs(), || {
         let flag = Arc::new(AtomicBool::new(false));
         let t = thread::spawn({
