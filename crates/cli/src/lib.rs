@@ -86,6 +86,11 @@ impl Refused {
         Refused::because(refusal.in_terms_of(&terms::Flags).to_string())
     }
 
+    /// The same for an executable.
+    fn of_executable(refusal: &preempt_explore::Refusal) -> Refused {
+        Refused::because(refusal.in_terms_of(&terms::ExecutableFlags).to_string())
+    }
+
     /// A text that is complete.
     fn rendered(text: String) -> Refused {
         Refused(text)

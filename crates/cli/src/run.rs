@@ -198,7 +198,8 @@ impl SearchArgs {
     /// The search, or the reason why these options are refused.
     pub fn search(&self) -> Result<Search, Refused> {
         let plan = self.plan(CHEAP)?;
-        let search = plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))?;
+        let search =
+            plan.build_for_program().map_err(|refusal| Refused::of_executable(&refusal))?;
         preempt_native::suits(search.plan()).map_err(Refused::because)?;
         Ok(search)
     }
@@ -211,7 +212,7 @@ impl SearchArgs {
             plan.order = plan.order.with_cache(Cache::None);
         }
         executable.suits(&plan).map_err(Refused::because)?;
-        plan.build_for_program().map_err(|refusal| Refused::by_engine(&refusal))
+        plan.build_for_program().map_err(|refusal| Refused::of_executable(&refusal))
     }
 
     /// Refuses files that cannot be written, before a long search.

@@ -25,6 +25,20 @@ impl Terms for Flags {
     }
 }
 
+/// Flags of `preempt run` and `cargo preempt test`. They explore executables, whose steps are not
+/// known well enough for execution graphs.
+pub struct ExecutableFlags;
+
+impl Terms for ExecutableFlags {
+    fn write(&self, term: Term, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Flags.write(term, f)
+    }
+
+    fn has(&self, strategy: &str) -> bool {
+        strategy != "graphs"
+    }
+}
+
 /// The flag of a setting.
 pub fn flag(setting: Setting) -> &'static str {
     match setting {
@@ -56,13 +70,27 @@ pub fn flag(setting: Setting) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use preempt_explore::{Order, Plan, Refusal};
+    use preempt_explore::{Order, Plan, Reduction, Refusal};
+    use preempt_system::MemoryModel;
 
     use super::*;
 
     fn refusal(plan: Plan) -> String {
         let refusal: Refusal = plan.build().expect_err("it is refused");
         refusal.in_terms_of(&Flags).to_string()
+    }
+
+    #[test]
+    fn refusals_suggest_strategies_that_the_front_end_has() {
+        let plan = Plan { memory: MemoryModel::Weak, reduction: Reduction::Sleep, ..Plan::new() };
+        let plan = plan.order(Order::Executions);
+        let refused = plan.build().expect_err("it is refused");
+        let suggested = |terms: &dyn Terms| {
+            let text = refused.in_terms_of(terms).to_string();
+            text.rsplit_once(". Use ").expect("it suggests something").1.to_owned()
+        };
+        assert_eq!(suggested(&Flags), "--order icb, --reduce graphs or --order executions");
+        assert_eq!(suggested(&ExecutableFlags), "--order icb or --order executions");
     }
 
     #[test]

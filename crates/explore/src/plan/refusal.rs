@@ -234,10 +234,11 @@ impl InTerms<'_> {
         self.term(Term::Strategy(name))
     }
 
-    /// `a, b or c`.
+    /// `a, b or c`, without the strategies that the front end does not have.
     fn any_of(&self, terms: impl IntoIterator<Item = Term>) -> String {
+        let is_known = |term: &Term| !matches!(term, Term::Strategy(name) if !self.terms.has(name));
         let terms: Vec<String> =
-            terms.into_iter().map(|term| self.term(term).to_string()).collect();
+            terms.into_iter().filter(is_known).map(|term| self.term(term).to_string()).collect();
         listed(&terms, "or")
     }
 

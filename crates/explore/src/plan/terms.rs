@@ -91,6 +91,11 @@ impl From<Setting> for Term {
 pub trait Terms {
     /// The term as part of a sentence, quoted if the front end quotes such terms.
     fn write(&self, term: Term, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Whether the front end has a strategy. A refusal suggests no other one.
+    fn has(&self, _strategy: &str) -> bool {
+        true
+    }
 }
 
 /// The terms of this crate: methods of [`Plan`](super::Plan) and variants of its types.
