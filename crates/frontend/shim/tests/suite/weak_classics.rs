@@ -56,6 +56,12 @@ pub(crate) fn passes(outcome: &Outcome) {
     assert_eq!(outcome.verdict, Verdict::Ok, "{:?}", outcome.findings);
 }
 
+/// The same for a search that has explored everything.
+pub(crate) fn verified(outcome: &Outcome) {
+    passes(outcome);
+    assert!(outcome.complete, "{}", outcome.guarantee());
+}
+
 pub(crate) fn fails(outcome: &Outcome, kind: FailureKind) {
     assert_eq!(outcome.findings.first().map(|finding| finding.failure.kind), Some(kind));
 }
@@ -77,8 +83,8 @@ fn dekker(order: (Ordering, Ordering), fences: Option<Ordering>) {
 
 #[test]
 fn dekker_needs_sequential_consistency() {
-    passes(&weak().unbounded().run(|| dekker((SeqCst, SeqCst), None)));
-    passes(&weak().unbounded().run(|| dekker((Relaxed, Relaxed), Some(SeqCst))));
+    verified(&weak().unbounded().run(|| dekker((SeqCst, SeqCst), None)));
+    verified(&weak().unbounded().run(|| dekker((Relaxed, Relaxed), Some(SeqCst))));
     fails(&weak().run(|| dekker((Release, Acquire), None)), FailureKind::Race);
     fails(&weak().run(|| dekker((Relaxed, Relaxed), Some(AcqRel))), FailureKind::Race);
     fails(&weak().run(|| dekker((SeqCst, Acquire), None)), FailureKind::Race);
@@ -107,7 +113,7 @@ fn peterson(order: Ordering) {
 
 #[test]
 fn peterson_needs_sequential_consistency() {
-    passes(&weak().unbounded().run(|| peterson(SeqCst)));
+    verified(&weak().unbounded().run(|| peterson(SeqCst)));
     fails(&weak().run(|| peterson(Release)), FailureKind::Race);
 }
 
@@ -139,7 +145,7 @@ fn seqlock(fences: bool, end: Ordering) {
 
 #[test]
 fn a_seqlock_needs_its_fences_and_its_release() {
-    passes(&weak().unbounded().run(|| seqlock(true, Release)));
+    verified(&weak().unbounded().run(|| seqlock(true, Release)));
     fails(&weak().run(|| seqlock(false, Release)), FailureKind::Panic);
     fails(&weak().run(|| seqlock(true, Relaxed)), FailureKind::Panic);
 }
@@ -163,8 +169,8 @@ fn arc(decrement: Ordering, before_free: Option<Ordering>) {
 
 #[test]
 fn the_count_of_an_arc_is_released_and_acquired() {
-    passes(&weak().unbounded().run(|| arc(Release, Some(Acquire))));
-    passes(&weak().unbounded().run(|| arc(AcqRel, None)));
+    verified(&weak().unbounded().run(|| arc(Release, Some(Acquire))));
+    verified(&weak().unbounded().run(|| arc(AcqRel, None)));
     fails(&weak().run(|| arc(Relaxed, Some(Acquire))), FailureKind::Race);
     fails(&weak().run(|| arc(Release, None)), FailureKind::Race);
 }
@@ -188,7 +194,7 @@ fn double_checked(store: Ordering, load: Ordering) {
 
 #[test]
 fn double_checked_locking_publishes_its_data() {
-    passes(&weak().unbounded().run(|| double_checked(Release, Acquire)));
+    verified(&weak().unbounded().run(|| double_checked(Release, Acquire)));
     fails(&weak().run(|| double_checked(Relaxed, Acquire)), FailureKind::Race);
     fails(&weak().run(|| double_checked(Release, Relaxed)), FailureKind::Race);
 }
@@ -209,7 +215,7 @@ fn ticket_lock(unlock: Ordering) {
 
 #[test]
 fn a_ticket_lock_needs_a_release() {
-    passes(&weak().unbounded().run(|| ticket_lock(Release)));
+    verified(&weak().unbounded().run(|| ticket_lock(Release)));
     fails(&weak().run(|| ticket_lock(Relaxed)), FailureKind::Race);
 }
 
@@ -247,7 +253,7 @@ pub(crate) fn treiber(push: Ordering, pop: Ordering) {
 
 #[test]
 fn treibers_stack_publishes_its_nodes() {
-    passes(&weak().unbounded().run(|| treiber(Release, Acquire)));
+    verified(&weak().unbounded().run(|| treiber(Release, Acquire)));
     fails(&weak().run(|| treiber(Relaxed, Acquire)), FailureKind::Race);
     fails(&weak().run(|| treiber(Release, Relaxed)), FailureKind::Race);
 }
@@ -316,10 +322,42 @@ fn chase_lev_of_two(take: Ordering, steal: Ordering) {
     assert!(taken.2.iter().all(|taken| taken.load(Relaxed) <= 1), "an element is taken twice");
 }
 
+/// The owner pushes an element, which a thief steals. The fence of `push` publishes it.
+fn chase_lev_push(push: Option<Ordering>) {
+    two(
+        (AtomicUsize::new(0), AtomicUsize::new(0), Plain::new(0)),
+        |(top, bottom, element)| {
+            let t = top.load(Acquire);
+            fence(SeqCst);
+            let b = bottom.load(Acquire);
+            if t < b {
+                let stolen = element.get();
+                if top.compare_exchange(t, t + 1, SeqCst, Relaxed).is_ok() {
+                    assert_eq!(stolen, 7);
+                }
+            }
+        },
+        move |(_, bottom, element)| {
+            let b = bottom.load(Relaxed);
+            element.set(7);
+            if let Some(order) = push {
+                fence(order);
+            }
+            bottom.store(b + 1, Relaxed);
+        },
+    );
+}
+
+#[test]
+fn the_chase_lev_deque_needs_the_fence_of_push() {
+    verified(&weak().unbounded().run(|| chase_lev_push(Some(Release))));
+    fails(&weak().run(|| chase_lev_push(None)), FailureKind::Race);
+}
+
 #[test]
 fn the_chase_lev_deque_needs_both_fences() {
-    passes(&weak().unbounded().run(|| chase_lev(Some(SeqCst), Some(SeqCst))));
-    passes(&weak().run(|| chase_lev_of_two(SeqCst, SeqCst)));
+    verified(&weak().unbounded().run(|| chase_lev(Some(SeqCst), Some(SeqCst))));
+    verified(&weak().unbounded().run(|| chase_lev_of_two(SeqCst, SeqCst)));
     fails(&weak().bound(3).run(|| chase_lev_of_two(AcqRel, SeqCst)), FailureKind::Panic);
     fails(&weak().bound(3).run(|| chase_lev_of_two(SeqCst, AcqRel)), FailureKind::Panic);
 }
