@@ -72,6 +72,7 @@ mod tests {
             narration: Narration { source: word.to_owned(), ..Narration::default() },
             nesting: Nesting::Own,
             preempts: None,
+            stale: None,
         };
         words.split_whitespace().map(narrated).collect()
     }

@@ -3,7 +3,7 @@
 //! Fields are added, never renamed. What the strategy does not know is null.
 
 use preempt_explore::{BoundCoverage, Cache, Outcome, Plan};
-use preempt_system::{Failure, Finding, Narration, Shrunk};
+use preempt_system::{Failure, Finding, Narration, Shrunk, Stale};
 
 use crate::check_report::{CheckReport, Unreached, UnreachedPlace};
 use crate::json::Value;
@@ -43,6 +43,7 @@ impl CheckReport<'_> {
             ("guarantee", outcome.guarantee().into()),
             ("strategy", strategy(self.plan)),
             ("chosen", self.chosen.map(str::to_owned).into()),
+            ("memory", outcome.memory.name().into()),
             ("states", seen.states.into()),
             ("transitions", seen.transitions.into()),
             ("blocked", seen.blocked.into()),
@@ -219,7 +220,20 @@ fn step(trace: &Trace, step: &NarratedStep) -> Value {
     ];
     fields.extend(narration(&step.narration));
     fields.push(("preemption", step.preempts.is_some().into()));
+    fields.extend(step.stale.map(|access| ("stale", stale(access))));
     Value::Object(fields)
+}
+
+/// The stores that a stale access does not see. Steps are counted from 1, as in the text; null is
+/// an initial value.
+fn stale(access: Stale) -> Value {
+    let number = |step: Option<usize>| Value::from(step.map(|at| at + 1));
+    Value::Object(match access {
+        Stale::Read { store, newest } => {
+            vec![("access", "read".into()), ("store", number(store)), ("newest", number(newest))]
+        }
+        Stale::Write { next } => vec![("access", "write".into()), ("next", number(next))],
+    })
 }
 
 fn narration(narration: &Narration) -> [(&'static str, Value); 4] {

@@ -171,6 +171,7 @@ pub fn record<S: Narrate>(
             label: narrated.label,
             nesting: narrated.nesting,
             preempts,
+            stale: narrated.stale,
         });
         uses.push(narrated.uses);
         read_from.push(narrated.read_from);

@@ -141,6 +141,7 @@ mod tests {
                 label: String::new(),
                 nesting,
                 preempts,
+                stale: None,
             });
         }
         all

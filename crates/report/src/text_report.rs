@@ -61,10 +61,10 @@ impl CheckReport<'_> {
         let preemptions = match self.outcome.memory {
             // The finding counts both.
             MemoryModel::Weak => {
-                let preemptions = trace.preemptions();
-                let stale = finding.preemptions.saturating_sub(preemptions);
-                let stale_words = if stale == 1 { "stale access" } else { "stale accesses" };
-                format!("{}, {stale} {stale_words}", counted(preemptions.into(), "preemption"))
+                // Only a search with increasing bounds knows that there is no simpler schedule.
+                let needs = if finding.shrunk.is_some_and(|it| it.fewest) { "needs " } else { "" };
+                let preemptions = counted(trace.preemptions().into(), "preemption");
+                format!("{needs}{preemptions} and {}", trace.stale_words())
             }
             _ => counted(finding.preemptions.into(), "preemption"),
         };

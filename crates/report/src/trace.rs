@@ -3,8 +3,9 @@
 //! A [`Trace`] is data. [`record`](crate::recorder::record) makes it in one pass over a schedule;
 //! the formats only arrange it.
 
-use preempt_system::{Choice, Failure, FailureKind, Narration, Nesting, Schedule, ThreadId};
+use preempt_system::{Choice, Failure, FailureKind, Narration, Nesting, Schedule, Stale, ThreadId};
 
+use crate::number::counted;
 use crate::origin::Origin;
 use crate::schedule::{Ending, ScheduleFile};
 use crate::value_history::ValueHistory;
@@ -26,6 +27,8 @@ pub struct NarratedStep {
     pub nesting: Nesting,
     /// The thread that could have continued but is interrupted by this step.
     pub preempts: Option<ThreadId>,
+    /// Under weak memory, the stores that it does not see.
+    pub stale: Option<Stale>,
 }
 
 /// The position of a thread at the end of an execution.
@@ -110,6 +113,19 @@ impl Trace {
     /// The number of steps that preempt a thread.
     pub fn preemptions(&self) -> u32 {
         self.steps.iter().map(|step| u32::from(step.preempts.is_some())).sum()
+    }
+
+    /// The stale accesses of weak memory in words: "1 stale read", "2 stale reads and 1 stale
+    /// write". A read-modify-write that is stale counts as a read.
+    pub fn stale_words(&self) -> String {
+        let stale = || self.steps.iter().filter_map(|step| step.stale);
+        let reads = stale().filter(|stale| matches!(stale, Stale::Read { .. })).count() as u64;
+        let writes = stale().count() as u64 - reads;
+        match (reads, writes) {
+            (_, 0) => counted(reads, "stale read"),
+            (0, _) => counted(writes, "stale write"),
+            _ => format!("{} and {}", counted(reads, "stale read"), counted(writes, "stale write")),
+        }
     }
 
     /// Whether it ends in a deadlock.

@@ -85,7 +85,9 @@ pub use model::{
     Shape, Step, Stepper,
 };
 pub use mover::Mover;
-pub use narrate::{Explanation, Narrate, Narration, Nesting, StepNarration, Use, VariableValue};
+pub use narrate::{
+    Explanation, Narrate, Narration, Nesting, Stale, StepNarration, Use, VariableValue,
+};
 pub use object::{Action, Cells, Holds, Kind, LockMode, Misuse};
 pub use pending::{Footprints, Pending, Status};
 pub use program::{Program, Restart, Swap, System, Waits};

@@ -77,8 +77,27 @@ pub struct StepNarration {
     /// Under weak memory, the location that the step has read and the step, from 0, that stored the
     /// value; `None` for the initial value. Without it, a read sees the last write.
     pub read_from: Option<(Location, Option<usize>)>,
+    /// Under weak memory, the stores that a stale step does not see.
+    pub stale: Option<Stale>,
     /// The relation of the step to the program's own code.
     pub nesting: Nesting,
+}
+
+/// An access that is stale under weak memory. Steps are counted from 0; `None` is an initial value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stale {
+    /// It reads an older store than the newest one.
+    Read {
+        /// The step of the store that it reads.
+        store: Option<usize>,
+        /// The step of the newest store.
+        newest: Option<usize>,
+    },
+    /// It stores before an existing store in modification order.
+    Write {
+        /// The step of the next store in modification order.
+        next: Option<usize>,
+    },
 }
 
 /// The relation of a step to the program's own code, as opposed to that of libraries.

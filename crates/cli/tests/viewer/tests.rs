@@ -10,9 +10,10 @@ use crate::browser::{Browser, Click, key};
 /// A test with a browser, and a sentence that describes it.
 pub type Test = (&'static str, fn(&Browser));
 
-pub const ALL: [Test; 14] = [
+pub const ALL: [Test; 15] = [
     ("every_step_shows_its_line_and_values_forwards_and_backwards", every_step),
     ("an_arrow_joins_what_happens_before_in_another_thread", arrows),
+    ("a_stale_read_has_an_arrow_to_the_store_that_it_does_not_see", stale),
     ("pointing_at_a_step_shows_it_and_clicking_goes_there", pointing),
     ("what_is_searched_is_found_in_turn", searching),
     ("ten_thousand_steps_are_as_quick_as_ten", long),
@@ -169,6 +170,17 @@ fn arrows(browser: &Browser) {
         "return document.querySelector('.rule').textContent",
         &json!("preemption: adder(0) could have continued"),
     );
+}
+
+fn stale(browser: &Browser) {
+    let model = repository("crates/cli/tests/models/message-passing.pre");
+    let (path, data) = page("stale.html", &["check", &model]);
+    assert_eq!(data["check"]["memory"], json!("weak"));
+    let read = json!({ "access": "read", "store": null, "newest": 1 });
+    assert_eq!(data["executions"][0]["steps"][3]["stale"], read);
+    browser.open(&path, "");
+    browser.expect("return document.querySelectorAll('.arrow.memory').length", &json!(1));
+    browser.expect("return document.querySelectorAll('.arrow.unseen').length", &json!(1));
 }
 
 fn pointing(browser: &Browser) {

@@ -335,7 +335,8 @@ impl<'m, M: Model<Stepper<'m>: Describe>> Narrate for ModelExecution<'m, M> {
         self.at_failure = matches!(step, Step::Failed(_)).then(|| self.scratch.clone());
         let label = narration.source.clone();
         let read_from = self.weak.as_ref().and_then(|weak| weak.read_from(at));
-        StepNarration { label, narration, uses, read_from, ..StepNarration::default() }
+        let stale = self.weak.as_ref().and_then(|weak| weak.stale(at));
+        StepNarration { label, narration, uses, read_from, stale, ..StepNarration::default() }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {

@@ -38,7 +38,7 @@ use preempt_system::pending::NEVER_STALE;
 use preempt_system::race::RaceDetector;
 use preempt_system::{
     Access, Capacity, Choice, Failure, FailureKind, Fingerprint, Footprint, Footprints, Location,
-    Model, Pending, Site, Status, Step, Stepper, ThreadId, VectorClock,
+    Model, Pending, Site, Stale, Status, Step, Stepper, ThreadId, VectorClock,
 };
 use smallvec::smallvec;
 
@@ -92,6 +92,8 @@ struct Taken {
     source: Option<Stored>,
     /// The newest store before the step, if the step is stale.
     unseen: Option<Stored>,
+    /// The same for the picture of the execution.
+    stale: Option<Stale>,
     /// Everything that it has accessed.
     footprint: Footprint,
 }
@@ -296,8 +298,9 @@ impl WeakModel {
             }
         }
         let (event, source, unseen) = (self.log.event, performed.source, performed.unseen);
+        let stale = performed.stale;
         self.points.push(point);
-        self.taken.push(Taken { choice, rest_point, event, source, unseen, footprint });
+        self.taken.push(Taken { choice, rest_point, event, source, unseen, stale, footprint });
         let spin = self.spin_after(model.rest_point(state, thread), stepper, state, scratch);
         let spins = &mut self.point_mut().spins;
         if spins.len() <= thread.index() {
@@ -339,6 +342,10 @@ impl WeakModel {
         let reads = !matches!(access, MemoryAccess::Store(_));
         let source = reads.then(|| point.memory.stored(location.0, alternative));
         let unseen = (alternative > 0).then(|| point.memory.stored(location.0, 0));
+        let stale = match reads {
+            true => point.memory.stale_read(location.0, alternative),
+            false => point.memory.stale_write(location.0, alternative),
+        };
         if let Some(source) = &source {
             stepper.set_atomic(state, location, source.value as i64);
         }
@@ -352,7 +359,7 @@ impl WeakModel {
         let is_cut = !point.access(thread, (location, access), written, (alternative, source));
         let latest = point.memory.latest(location.0).expect("the location is known");
         stepper.set_atomic(state, location, latest as i64);
-        Ok(Performed { failure, source, unseen, is_cut })
+        Ok(Performed { failure, source, unseen, stale, is_cut })
     }
 
     /// Whether the thread of the last step spins after it. `rest_point` is where it is now.
@@ -465,8 +472,12 @@ impl WeakModel {
         let (Some(MemoryEvent::Access { location, .. }), Some(source)) = (event, source) else {
             return None;
         };
-        let store = source.event.thread.map(|_| source.step as usize - 1);
-        Some((*location, store))
+        Some((*location, source.number()))
+    }
+
+    /// The stores that the step `at` does not see, if it is stale.
+    pub(super) fn stale(&self, at: usize) -> Option<Stale> {
+        self.taken[at].stale
     }
 
     /// What the step `at` does not see, if it is stale.
@@ -534,6 +545,8 @@ struct Performed {
     source: Option<Stored>,
     /// The newest store before it, if it is stale.
     unseen: Option<Stored>,
+    /// The same for the picture of the execution.
+    stale: Option<Stale>,
     /// Whether it failed before it could write.
     is_cut: bool,
 }

@@ -126,11 +126,12 @@ impl Narrate for Execution<'_> {
         let is_stale = |op: &Op| choice.alternative != 0 && op.kind.is_atomic();
         let stale = self.weak().zip(op.filter(is_stale));
         let unseen = stale.map(|(weak, op)| weak.stored(op.object, 0));
-        self.set_prepared(op.map(|op| Prepared { op, nth, before, unseen }));
+        let stale = stale.and_then(|(weak, op)| weak.stale(&op, choice.alternative));
+        self.set_prepared(op.map(|op| Prepared { op, nth, before, unseen, stale }));
     }
 
     fn narrate(&mut self, choice: Choice) -> StepNarration {
-        let Some(Prepared { op, nth, before, unseen }) = self.take_prepared() else {
+        let Some(Prepared { op, nth, before, unseen, stale }) = self.take_prepared() else {
             return StepNarration::default();
         };
         let after = self.cells();
@@ -153,7 +154,8 @@ impl Narrate for Execution<'_> {
             label: describe::verb(op.kind).to_owned(),
             uses: narrator.uses(choice.thread, &op, &after),
             nesting: narrator.nesting(choice.thread, nth, &op),
-            ..StepNarration::default()
+            read_from: self.weak().and_then(|weak| weak.last_read()),
+            stale,
         }
     }
 

@@ -31,7 +31,7 @@ use preempt_system::fingerprint::Mixer;
 use preempt_system::memory::Stored;
 use preempt_system::pending::NEVER_STALE;
 use preempt_system::{
-    Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, MemoryModel, Pending,
+    Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, MemoryModel, Pending, Stale,
     Status, System, ThreadId, ThreadSet,
 };
 
@@ -57,6 +57,8 @@ pub(crate) struct Prepared {
     pub(crate) before: Vec<u64>,
     /// The newest store of the operation's variable, if the step does not see it.
     pub(crate) unseen: Option<Stored>,
+    /// The same for the picture of the execution.
+    pub(crate) stale: Option<Stale>,
 }
 
 /// An execution of an executable: see the module documentation.

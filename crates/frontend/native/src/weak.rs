@@ -53,7 +53,8 @@ use std::sync::atomic::Ordering;
 use preempt_native_block::Op as OpKind;
 use preempt_system::memory::{Alternatives, Memory as _, MemoryAccess, Stored, Weak};
 use preempt_system::{
-    Access, Fingerprint, Footprint, MAX_THREADS, SyncClocks, ThreadId, ThreadSet, VectorClock,
+    Access, Fingerprint, Footprint, Location, MAX_THREADS, Stale, SyncClocks, ThreadId, ThreadSet,
+    VectorClock,
 };
 
 use crate::state::{Op, Outcome};
@@ -149,6 +150,20 @@ impl WeakMemory {
     /// The store that an alternative of an operation on this variable reads.
     pub(crate) fn stored(&self, location: u32, alternative: u32) -> Stored {
         self.memory.stored(location, alternative)
+    }
+
+    /// The stores that an operation with this alternative does not see.
+    pub(crate) fn stale(&self, op: &Op, alternative: u32) -> Option<Stale> {
+        match op.kind {
+            OpKind::Store => self.memory.stale_write(op.object, alternative),
+            _ => self.memory.stale_read(op.object, alternative),
+        }
+    }
+
+    /// The location that the last step has read, and the step that stored the value.
+    pub(crate) fn last_read(&self) -> Option<(Location, Option<usize>)> {
+        let (step, read) = (self.steps.last()?, self.reads.last().copied().flatten()?);
+        Some((Location(step.op.object), read.number()))
     }
 
     /// The steps so far.

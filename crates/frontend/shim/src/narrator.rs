@@ -45,6 +45,7 @@ impl Narrate for Execution<'_> {
         let op = next_op(runtime, choice.thread);
         let before = runtime.recording.state().clone();
         runtime.notes.step = Some(Vec::new());
+        (runtime.notes.read_from, runtime.notes.stale) = (None, None);
         self.narrator.next = Some((op, before));
     }
 
@@ -52,13 +53,14 @@ impl Narrate for Execution<'_> {
         let mut narrator = std::mem::take(&mut self.narrator);
         let runtime = self.runtime();
         let reported = runtime.notes.step.take().unwrap_or_default();
+        let (read_from, stale) = (runtime.notes.read_from.take(), runtime.notes.stale.take());
         let (op, before) = narrator.next.take().expect("a step is announced before it is taken");
         let narration = narrator.step(runtime, choice.thread, op, &before, reported);
         let uses = narrator.uses(runtime, op, &before, &narration).into_iter().collect();
         narrator.used.extend(op.iter().flat_map(|op| op.objects()).map(|(_, object)| object));
         self.narrator = narrator;
         let label = op.map_or(String::new(), |op| op.verb.to_owned());
-        StepNarration { narration, label, uses, ..StepNarration::default() }
+        StepNarration { narration, label, uses, read_from, stale, ..StepNarration::default() }
     }
 
     fn narrate_next(&mut self, choice: Choice) -> Narration {

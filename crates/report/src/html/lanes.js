@@ -240,6 +240,10 @@ class Lanes {
       const kind = into ? "into" : out ? "out" : arrow.to >= this.position ? "future" : "";
       (into || out ? strong : plain).push(this.arrow(arrow, top, kind));
     }
+    for (const arrow of this.trace.memoryArrows) {
+      if (Math.max(arrow.from, arrow.to) < from || Math.min(arrow.from, arrow.to) >= to) continue;
+      strong.push(this.arrow(arrow, top, `memory ${arrow.kind}`));
+    }
     this.svg.replaceChildren(...plain, ...strong);
   }
 
@@ -249,13 +253,15 @@ class Lanes {
     const rightwards = lane.get(steps[from].slot) < lane.get(steps[to].slot);
     const side = (at, right) => this.left(steps[at].slot) + (right ? this.lane - 2 * LANE_MARGIN : 0);
     const middle = (at) => this.tops[at] + this.heights[at] / 2 - top;
-    const sign = rightwards ? 1 : -1;
+    // Within a lane, which occurs for reads-from and modification order, the arrow passes on the left.
+    const inLane = steps[from].slot === steps[to].slot;
+    const sign = rightwards || inLane ? 1 : -1;
     const [x1, y1] = [side(from, rightwards), middle(from)];
-    const [x2, y2] = [side(to, !rightwards) - sign * 2, middle(to)];
-    const bend = Math.min(30, 12 + Math.abs(y2 - y1) / 6);
+    const [x2, y2] = [side(to, !rightwards && !inLane) - sign * 2, middle(to)];
+    const bend = Math.min(30, 12 + Math.abs(y2 - y1) / 6) * (inLane ? -1 : 1);
     const group = drawn("g", { class: `arrow ${kind}` });
     group.append(
-      drawn("path", { d: `M${x1} ${y1} C${x1 + sign * bend} ${y1} ${x2 - sign * (bend + 5)} ${y2} ${x2 - sign * 5} ${y2}` }),
+      drawn("path", { d: `M${x1} ${y1} C${x1 + sign * bend} ${y1} ${x2 - sign * (Math.abs(bend) + 5)} ${y2} ${x2 - sign * 5} ${y2}` }),
       drawn("polygon", { points: `${x2},${y2} ${x2 - sign * 7},${y2 - 3.5} ${x2 - sign * 7},${y2 + 3.5}` }),
     );
     return group;

@@ -206,6 +206,7 @@ mod tests {
             label: text.to_owned(),
             nesting: Nesting::Own,
             preempts: Some(thread),
+            stale: None,
         };
         let variables = vec![Variable { owner: None, name: text.to_owned(), nth: 0 }];
         let changes = vec![vec![(0, Some(text.to_owned()))], vec![(0, None)]];

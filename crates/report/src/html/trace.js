@@ -36,6 +36,16 @@ class Trace {
         if (this.steps[before].slot !== this.steps[to].slot) this.arrows.push({ from: before, to });
       }
     });
+    // Under weak memory: from the store that a stale read sees to the read, from the read to the newest store that it
+    // does not see, and from a stale write to the store before which it comes in modification order.
+    this.memoryArrows = [];
+    this.steps.forEach(({ stale }, at) => {
+      if (!stale) return;
+      const arrow = (from, to, kind) => from && to && this.memoryArrows.push({ from: from - 1, to: to - 1, kind });
+      if (stale.access === "write") return arrow(at + 1, stale.next, "modification");
+      arrow(stale.store, at + 1, "reads");
+      arrow(at + 1, stale.newest, "unseen");
+    });
     this.preemptions = [];
     execution.preempts.forEach((slot, at) => slot !== null && this.preemptions.push(at));
 

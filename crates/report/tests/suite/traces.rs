@@ -23,6 +23,7 @@ fn step(slot: usize, line: u32, source: &str, effects: &[&str]) -> NarratedStep 
         narration: narration(line, source, effects),
         nesting: Nesting::Own,
         preempts: None,
+        stale: None,
     }
 }
 

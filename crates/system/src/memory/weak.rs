@@ -50,6 +50,7 @@ use super::{Alternatives, Memory, MemoryAccess, MemoryModel};
 use crate::clock::VectorClock;
 use crate::fingerprint::{Fingerprint, Mixer};
 use crate::footprint::Access;
+use crate::narrate::Stale;
 use crate::sync_clocks::{SyncClocks, acquires};
 use crate::thread::ThreadId;
 
@@ -205,6 +206,13 @@ pub struct Stored {
     pub step: u32,
 }
 
+impl Stored {
+    /// The number of the step that stored it, from 0; `None` for an initial write.
+    pub fn number(&self) -> Option<usize> {
+        self.step.checked_sub(1).map(|step| step as usize)
+    }
+}
+
 /// What is mixed into names, by the kind of event.
 #[derive(Clone, Copy)]
 enum Part {
@@ -283,6 +291,19 @@ impl Weak {
         let accessed = &self.locations[location as usize];
         let &Store { event, value, step, .. } = accessed.at(accessed.place_of(alternative));
         Stored { event, value, step }
+    }
+
+    /// The stores that a read with this alternative does not see, unless it reads the newest one.
+    pub fn stale_read(&self, location: u32, alternative: u32) -> Option<Stale> {
+        let number = |nth| self.stored(location, nth).number();
+        (alternative > 0).then(|| Stale::Read { store: number(alternative), newest: number(0) })
+    }
+
+    /// The store before which a write with this alternative comes in modification order, unless it
+    /// is the newest one.
+    pub fn stale_write(&self, location: u32, alternative: u32) -> Option<Stale> {
+        let next = alternative.checked_sub(1)?;
+        Some(Stale::Write { next: self.stored(location, next).number() })
     }
 
     /// Announces the number of the step whose accesses follow, for reports.

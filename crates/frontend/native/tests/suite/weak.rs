@@ -13,7 +13,7 @@ use preempt_litmus::{
 use preempt_native::narrate::narrate;
 use preempt_native::{Allocator, Compiler, Executable, Level, Native, flags};
 use preempt_report::recorder::Numbering;
-use preempt_system::{Failure, FailureKind, MemoryModel, Verdict};
+use preempt_system::{Failure, FailureKind, MemoryModel, Stale, Verdict};
 
 use crate::compile::{compiled, gcc, instrumented, runtime};
 
@@ -199,7 +199,11 @@ fn compare(path: &Path, nth: usize, test: &Expected) {
 
 /// The tests that are compared: those of two threads, and larger ones for multi-copy atomicity,
 /// release sequences and read-modify-writes.
-const LARGER: [&str; 5] = ["WRC+rel+acq", "RWC+sc+sc", "inc3+acqrel", "cas3", "rmw-store-load"];
+const LARGER: [&str; 6] =
+    ["WRC+rel+acq", "RWC+sc+sc", "inc3+acqrel", "cas3", "rmw-store-load", IRIW];
+
+/// Independent reads of independent writes: the readers see the two stores in different orders.
+const IRIW: &str = "IRIW+rel+acq";
 
 #[test]
 fn litmus_tests_have_exactly_the_allowed_outcomes() {
@@ -288,6 +292,12 @@ fn an_ordering_that_is_too_weak_is_found_only_under_weak_memory() {
                 && words.ends_with("this would be 1")
         });
         assert!(is_told, "{kind}: {effects:?}");
+        let is_stale = |at: usize| match replayed.trace.steps[at].stale {
+            Some(Stale::Read { newest, .. }) => newest.is_some_and(|newest| newest < at),
+            _ => false,
+        };
+        assert_eq!((0..replayed.trace.steps.len()).filter(|&at| is_stale(at)).count(), 1);
+        assert_eq!(replayed.trace.stale_words(), "1 stale read");
         let mut sc = locks(kind);
         sc.memory = MemoryModel::Sc;
         let (outcome, native) = explore(sc, icb(2));

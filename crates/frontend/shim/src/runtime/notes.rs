@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use preempt_system::memory::explain::NotedAccess;
+use preempt_system::{Location, Stale};
 
 /// Data for a report. Most executions are not narrated and record none.
 #[derive(Clone, Debug, Default)]
@@ -15,4 +16,9 @@ pub(crate) struct Notes {
     pub(crate) pointers: Vec<usize>,
     /// The accesses to atomics under weak memory.
     pub(crate) accesses: Vec<NotedAccess>,
+    /// The location that the current step has read under weak memory, and the step that stored the
+    /// value; see [`StepNarration::read_from`](preempt_system::StepNarration::read_from).
+    pub(crate) read_from: Option<(Location, Option<usize>)>,
+    /// The stores that the current step does not see, if it is stale.
+    pub(crate) stale: Option<Stale>,
 }

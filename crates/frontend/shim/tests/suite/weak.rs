@@ -263,8 +263,13 @@ fn a_report_names_the_store_that_was_not_seen() {
     let report = weak().report(|| store_buffering(Release));
     assert!(report.contains("stored 1 in step"), "{report}");
     assert!(report.contains("nothing orders the two"), "{report}");
-    assert!(report.contains("0 preemptions, 1 stale access"), "{report}");
+    assert!(report.contains("0 preemptions and 1 stale read"), "{report}");
     assert!(!report.contains("this would be"), "{report}");
+    let json = weak().json(|| store_buffering(Release));
+    assert!(json.contains("\"memory\": \"weak\""), "{json}");
+    assert_eq!(json.matches("\"access\": \"read\"").count(), 1, "{json}");
+    let json = weak_free().memory(Memory::Sc).json(|| store_buffering(SeqCst));
+    assert!(json.contains("\"memory\": \"sc\"") && !json.contains("stale"), "{json}");
     let hint = |store, load| {
         let report = weak().report(|| crate::weaken::message(Relaxed, store, load));
         let words: Vec<&str> = report.split_whitespace().collect();

@@ -95,7 +95,7 @@ fn a_weak_outcome_is_found_by_default_and_replayed() {
         assert_eq!((outcome.memory, outcome.verdict), (Memory::Weak, Verdict::Panic));
         let text = check().report(|| store_buffering(order));
         assert!(text.contains("memory    weak: what the orderings"), "{text}");
-        assert!(text.contains("0 preemptions, 1 stale access"), "{text}");
+        assert!(text.contains("0 preemptions and 1 stale read"), "{text}");
         let (_, token) = text.split_once("PREEMPT_REPLAY=").expect("a finding can be replayed");
         let token = token.split_whitespace().next().unwrap();
         let replayed = check().replay(token).run(|| store_buffering(order));

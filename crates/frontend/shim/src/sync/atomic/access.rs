@@ -55,7 +55,7 @@ use std::sync::atomic::Ordering;
 use preempt_replay::{Mode, Op, OpKind};
 use preempt_system::memory::explain::{MissedOrder, NotedAccess, missed_order};
 use preempt_system::memory::{Memory, Stored};
-use preempt_system::{FailureKind, SyncClocks, ThreadId};
+use preempt_system::{FailureKind, Location, SyncClocks, ThreadId};
 
 use crate::runtime::identity::Identity;
 use crate::runtime::restart::{RestartReason, restart};
@@ -261,6 +261,13 @@ fn commit_weak(
     let newest = (is_known && access.nth() > 0).then(|| memory.stored(location, 0));
     let reads = is_known && !matches!(kind, OpKind::Store(_));
     let read = reads.then(|| memory.stored(location, access.nth()));
+    if is_known {
+        runtime.notes.read_from = read.map(|read| (Location(location), read.number()));
+        runtime.notes.stale = match reads {
+            true => memory.stale_read(location, access.nth()),
+            false => memory.stale_write(location, access.nth()),
+        };
+    }
     let clocks = &mut runtime.races.clocks;
     let (old, committed, written) = access.perform(&mut *memory, clocks, copy, new);
     // The copy is the last value in modification order, which need not be the one just written.
