@@ -411,6 +411,7 @@ fn once_more<K: PartialEq>(times: &mut Vec<(K, u32)>, what: K) -> u32 {
 impl Runtime {
     /// The identity of shared memory that the running thread allocates.
     pub(crate) fn next_owner(&mut self) -> Owner {
+        self.create_owner();
         let created = &mut self.threads[self.current].created;
         *created += 1;
         Owner::Thread { slot: self.current as u8, nth: *created - 1 }

@@ -14,6 +14,7 @@
 pub(crate) mod arena;
 pub(crate) mod blocks;
 pub(crate) mod coroutine;
+pub(crate) mod creation;
 mod current;
 pub(crate) mod freed;
 pub(crate) mod harness;
@@ -57,6 +58,7 @@ use crate::watchdog::Heartbeat;
 use self::arena::{Arena, Escapes, Free, Freed, Placement, Users};
 use self::blocks::BlockNames;
 use self::coroutine::{Coroutines, Job};
+use self::creation::CreationTimes;
 use self::harness::Harness;
 use self::interrupt::Stuck;
 use self::notes::Notes;
@@ -228,6 +230,8 @@ pub(crate) struct Runtime {
     pub(crate) memory: Sc,
     /// The memory instead of that, if the check explores weak memory.
     pub(crate) weak_memory: Option<Box<WeakMemory>>,
+    /// When the running execution has allocated memory: see [`creation`].
+    pub(crate) creation_times: CreationTimes,
     /// Follows the execution, to detect the first access that weak memory might allow to be stale.
     pub(crate) stale_watch: Option<Box<StaleWatch>>,
     /// Records and replaces orderings, for a check that tries others.
@@ -299,6 +303,7 @@ impl Runtime {
             races: RaceDetector::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
+            creation_times: CreationTimes::default(),
             stale_watch: watches_stale.then(Box::default),
             orderings: None,
             step: 0,
@@ -442,6 +447,7 @@ impl Runtime {
         self.memory.clear();
         if let Some(memory) = &mut self.weak_memory {
             memory.clear();
+            self.creation_times.clear();
         }
         if let Some(watch) = &mut self.stale_watch {
             watch.clear();

@@ -199,4 +199,5 @@ pub(super) fn synchronise(runtime: &mut Runtime, choice: Choice, step: StartedSt
         used.map(|(_, object)| (object, access(object))).collect();
     let memory = runtime.weak_memory.as_mut().expect("the caller has checked it");
     memory.act(thread, used.iter().copied(), alternative, (&before, after));
+    runtime.begin_period(thread);
 }

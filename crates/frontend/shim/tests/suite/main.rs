@@ -16,6 +16,7 @@ mod given_up;
 mod graphs;
 mod heap;
 mod histories;
+mod initial_values;
 mod kinds;
 mod linearize;
 mod loom_names;

@@ -254,6 +254,9 @@ fn commit_weak(
 ) -> Done {
     let thread = ThreadId::new(runtime.current);
     let access = Performed { thread, location, kind, alternative: runtime.outcome.alternative };
+    if let Some(creator) = runtime.unseen_creator(thread, location) {
+        report_unseen_creation(runtime, thread, location, creator);
+    }
     let mut memory = runtime.weak_memory.take().expect("the caller has checked it");
     memory.set_step(runtime.step);
     let is_narrated = runtime.notes.step.is_some();
@@ -273,6 +276,7 @@ fn commit_weak(
     // The copy is the last value in modification order, which need not be the one just written.
     let copy = written.and_then(|_| memory.latest(location));
     runtime.weak_memory = Some(memory);
+    runtime.begin_period(thread);
     note::<false>(runtime, location, committed, (old, written), learned);
     let stale = newest.map(|newest| stale(runtime, thread, newest));
     if is_narrated {
@@ -283,6 +287,25 @@ fn commit_weak(
         runtime.notes.accesses.push(noted);
     }
     Done { old, written, copy, stale, is_narrated }
+}
+
+/// An access to an atomic races with its initialisation: see `runtime/creation.rs`.
+#[cold]
+fn report_unseen_creation(
+    runtime: &mut Runtime,
+    thread: ThreadId,
+    location: u32,
+    creator: ThreadId,
+) {
+    let described = runtime.recording.names().description(location);
+    let made = described.map_or(String::new(), |it| format!(" made at {}", site::of(it.site)));
+    let (one, other) = (runtime.thread_name(thread.index()), runtime.thread_name(creator.index()));
+    let site = runtime.recording.last_op(thread).map(|op| site::of(op.site));
+    let message = format!(
+        "data race on the atomic{made}: nothing orders its initialisation, which {other} allocated \
+         the memory for, and the access by {one}"
+    );
+    runtime.fail(FailureKind::Race, message, site);
 }
 
 /// The newest store of a location, which an access of `thread` does not see.
