@@ -139,14 +139,16 @@ fn reason(unknown: Unknown) -> String {
 }
 
 fn random_weak(from: u64, programs: u64) -> bool {
-    let (mut agree, mut large, mut graphs) = (0, 0, 0);
+    let (mut agree, mut large, mut all, mut dead) = (0, 0, 0, 0);
     let mut disagree = 0;
     for (done, seed) in (from..from + programs).enumerate() {
         if done > 0 && done % 1_000 == 0 {
             eprintln!("{done} of {programs} programs");
         }
         match compare_weak(seed) {
-            WeakVerdict::Agree(count) => (agree, graphs) = (agree + 1, graphs + count),
+            WeakVerdict::Agree { graphs, dead_ends } => {
+                (agree, all, dead) = (agree + 1, all + graphs, dead + dead_ends);
+            }
             WeakVerdict::TooLarge => large += 1,
             WeakVerdict::Disagree(what) => {
                 disagree += 1;
@@ -156,7 +158,7 @@ fn random_weak(from: u64, programs: u64) -> bool {
     }
     println!(
         "{programs} models with weak memory from seed {from}: {agree} agree, {disagree} disagree, \
-         {large} too large; {graphs} graphs"
+         {large} too large; {all} graphs, {dead} dead ends"
     );
     disagree == 0
 }

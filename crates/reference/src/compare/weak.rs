@@ -9,6 +9,7 @@ use preempt_litmus::random::{self, Random, Shape};
 use preempt_litmus::{Program, axioms};
 use preempt_system::{FailureKind, MemoryModel};
 
+use super::weak_objects::{OBJECTS, compare_objects};
 use crate::litmus_models::{model, model_of_outcomes};
 
 /// The most candidates for executions that the axioms are applied to.
@@ -20,8 +21,14 @@ const MOST_EXECUTIONS: u64 = 3_000;
 /// The result of a comparison.
 #[derive(Clone, Debug)]
 pub enum WeakVerdict {
-    /// The graphs and the outcomes agree; the number of graphs.
-    Agree(u64),
+    /// The graphs and the outcomes agree.
+    Agree {
+        /// The number of graphs.
+        graphs: u64,
+        /// The number of times that the search over graphs has added an event in vain: no complete
+        /// graph follows.
+        dead_ends: u64,
+    },
     /// The program is too large for brute force.
     TooLarge,
     /// They do not: the program, and what differs.
@@ -74,8 +81,13 @@ pub fn program(seed: u64) -> Program {
     random::program(&mut random, Shape { threads: 3, length: if mutexes { 3 } else { 4 }, mutexes })
 }
 
-/// Compares the searches of the program of a seed with brute force.
+/// Compares the searches of the program of a seed with brute force. Every eighth has an object that
+/// blocks.
 pub fn compare_weak(seed: u64) -> WeakVerdict {
+    if seed % 8 == 7 {
+        let object = OBJECTS[(seed / 8) as usize % OBJECTS.len()];
+        return compare_objects(object, seed);
+    }
     let program = program(seed);
     if program.mutexes.contains(&true) { with_executions(&program) } else { with_axioms(&program) }
 }
@@ -86,7 +98,8 @@ fn with_axioms(program: &Program) -> WeakVerdict {
     };
     let count = expected.len() as u64;
     let allowed: BTreeSet<String> = expected.into_values().collect();
-    let found = numbers(&search(graphs(), &model(program)));
+    let outcome = search(graphs(), &model(program));
+    let found = numbers(&outcome);
     if found != (count, count) {
         return disagree(program, &format!("{found:?} instead of {count} graphs"));
     }
@@ -97,7 +110,7 @@ fn with_axioms(program: &Program) -> WeakVerdict {
             return disagree(program, &format!("{found:?} instead of {allowed:?}"));
         }
     }
-    WeakVerdict::Agree(count)
+    agree(&outcome)
 }
 
 fn with_executions(program: &Program) -> WeakVerdict {
@@ -112,11 +125,18 @@ pub(super) fn compare_text(text: &str) -> WeakVerdict {
     if executions >= MOST_EXECUTIONS {
         return WeakVerdict::TooLarge;
     }
-    let found = numbers(&search(graphs().keep_going(), text));
+    let outcome = search(graphs().keep_going(), text);
+    let found = numbers(&outcome);
     if found != (count, count) {
         return WeakVerdict::Disagree(format!("{text}: {found:?} instead of {count} graphs"));
     }
-    WeakVerdict::Agree(count)
+    agree(&outcome)
+}
+
+/// The verdict about a search over graphs whose numbers are right.
+fn agree(outcome: &Outcome) -> WeakVerdict {
+    let dead_ends = outcome.tally.map_or(0, |tally| tally.pruned);
+    WeakVerdict::Agree { graphs: numbers(outcome).1, dead_ends }
 }
 
 fn disagree(program: &Program, what: &str) -> WeakVerdict {

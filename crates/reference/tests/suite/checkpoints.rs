@@ -11,11 +11,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preempt_explore::{
-    Checkpoints, Keeper, Limits, Observer, Outcome, Plan, Progress, Saved, Silent, program_hash,
+    Checkpoints, Keeper, Limits, Observer, Order, Outcome, Plan, Progress, Saved, Silent,
+    program_hash,
 };
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_reference::compare::plans::{label, plans};
+use preempt_reference::compare::weak::{graphs, weak};
 use preempt_system::{Failure, FailureKind};
 
 const PROGRAMS: [&str; 3] = [
@@ -252,4 +254,33 @@ fn unchanged_contents_are_accepted() {
         }
     }
     assert!(ends.ended > 200, "{ends:?}");
+}
+
+/// A model with weak memory. Both threads can read the old value of the other's variable.
+const WEAK: &str = "memory weak; atomic var x = 0; atomic var y = 0; mutex m; semaphore(0) s;
+    thread t { store(x, 1, relaxed); var r = load(y, relaxed); m.lock(); m.unlock(); s.release(); }
+    thread u { m.lock(); store(y, 1, relaxed); m.unlock(); var r = load(x, relaxed); s.acquire();
+               assert r == 1; }";
+
+#[test]
+fn every_checkpoint_of_weak_memory_leads_to_the_same_outcome() {
+    let machine = machine(WEAK);
+    for plan in [weak(), graphs(), weak().order(Order::Executions), weak().order(Order::DfsHb)] {
+        let plan = plan.keep_going();
+        let search = plan.build().expect("the plan is valid");
+        let through = search.run(machine.clone(), &Silent).0;
+        assert!(through.complete && !through.findings.is_empty(), "{}", label(&plan));
+        let kept = checkpoints(&plan, &machine);
+        assert!(kept.len() >= 3, "{}: {} checkpoints", label(&plan), kept.len());
+        for checkpoint in kept {
+            let saved = Saved::open(Cursor::new(checkpoint)).expect("it was just written");
+            let tape = Tape::default();
+            let resume = Checkpoints::of(PROGRAM, &tape).resume(saved);
+            let resumed = search.run_with(machine.clone(), &Silent, resume);
+            let resumed = resumed.unwrap_or_else(|refusal| panic!("{refusal}")).0;
+            assert_eq!(resumed.tally, through.tally, "{}", label(&plan));
+            assert_eq!(failures(&resumed), failures(&through), "{}", label(&plan));
+            assert_eq!(resumed.complete, through.complete, "{}", label(&plan));
+        }
+    }
 }

@@ -129,15 +129,18 @@ fn with_sequentially_consistent_orderings_the_graphs_of_models_are_traces() {
 
 #[test]
 fn random_models_have_the_graphs_of_brute_force() {
-    let (mut compared, mut all) = (0, 0);
-    for seed in 0..300 {
+    let (mut compared, mut all, mut dead) = (0, 0, 0);
+    for seed in 0..600 {
         match compare_weak(seed) {
-            WeakVerdict::Agree(graphs) => (compared, all) = (compared + 1, all + graphs),
+            WeakVerdict::Agree { graphs, dead_ends } => {
+                (compared, all, dead) = (compared + 1, all + graphs, dead + dead_ends);
+            }
             WeakVerdict::TooLarge => {}
             WeakVerdict::Disagree(what) => panic!("seed {seed}: {what}"),
         }
     }
-    assert!(compared > 200 && all > 1_500, "{compared} programs with {all} graphs");
+    assert!(compared > 400 && all > 3_000, "{compared} programs with {all} graphs");
+    assert!(dead * 50 <= all, "{dead} dead ends for {all} graphs");
 }
 
 #[test]
@@ -146,7 +149,7 @@ fn random_models_with_objects_have_the_graphs_of_brute_force() {
         let (mut compared, mut all) = (0, 0);
         for seed in 0..60 {
             match compare_objects(object, seed) {
-                WeakVerdict::Agree(graphs) => (compared, all) = (compared + 1, all + graphs),
+                WeakVerdict::Agree { graphs, .. } => (compared, all) = (compared + 1, all + graphs),
                 WeakVerdict::TooLarge => {}
                 WeakVerdict::Disagree(what) => panic!("{object:?}, seed {seed}: {what}"),
             }
