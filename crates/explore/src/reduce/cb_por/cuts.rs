@@ -154,8 +154,8 @@ impl<N: Name> Cuts<N> {
 
     /// The fewest preemptions of an execution that consists of a cut and then a step of `thread`.
     /// `before` are the cuts with one action fewer that are within the bound: the others contribute
-    /// only numbers beyond it. `running` is the running thread before the first step: in the empty cut, which has no
-    /// predecessors, it is the one that is switched away from.
+    /// only numbers beyond it. `running` is the running thread before the first step: in the empty
+    /// cut, which has no predecessors, it is the one that is switched away from.
     fn bound(
         &self,
         thread: ThreadId,
