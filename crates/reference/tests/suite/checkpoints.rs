@@ -271,9 +271,10 @@ fn every_checkpoint_of_weak_memory_leads_to_the_same_outcome() {
         let through = search.run(machine.clone(), &Silent).0;
         assert!(through.complete && !through.findings.is_empty(), "{}", label(&plan));
         let kept = checkpoints(&plan, &machine);
-        assert!(kept.len() >= 3, "{}: {} checkpoints", label(&plan), kept.len());
+        assert!(kept.len() >= 2, "{}: {} checkpoints", label(&plan), kept.len());
         for checkpoint in kept {
-            let saved = Saved::open(Cursor::new(checkpoint)).expect("it was just written");
+            let saved =
+                Saved::open(Cursor::new(checkpoint)).expect("the checkpoint was just written");
             let tape = Tape::default();
             let resume = Checkpoints::of(PROGRAM, &tape).resume(saved);
             let resumed = search.run_with(machine.clone(), &Silent, resume);
