@@ -1,6 +1,6 @@
 //! Checkpoints of several processes as files.
 //!
-//! The main file is written like the [checkpoint](crate::checkpoint) of one process. The shards are
+//! The main file is written like the [checkpoint of one process](crate::checkpoint). The shards are
 //! in a directory beside it, `FILE.shards`, and are named `EPOCH-PROCESS`. All processes must see
 //! the same directory: on several machines it has to be on a shared file system.
 //!
