@@ -84,7 +84,8 @@ fn slurm_hosts(get: &impl Fn(&str) -> Option<String>, port: u16) -> Result<Hosts
     for (name, count) in names.iter().zip(counts) {
         for task in 0..count {
             let port = u16::try_from(task).ok().and_then(|task| port.checked_add(task));
-            let port = port.ok_or("PREEMPT_PORT is too large for so many tasks")?;
+            let port = port
+                .ok_or("PREEMPT_PORT plus the number of tasks exceeds the largest port, 65535")?;
             hosts.push(format!("{name}:{port}"));
         }
     }

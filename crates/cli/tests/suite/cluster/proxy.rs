@@ -11,11 +11,11 @@ use super::*;
 enum Fault {
     /// Each piece is delayed by up to some milliseconds.
     Delays,
-    /// The connection ends after so many bytes in all.
+    /// The connection ends after this number of bytes in both directions.
     CutAfter(u64),
     /// This bit is flipped, counted from the first byte of all.
     FlipBit(u64),
-    /// No byte passes after so many, but the connection stays.
+    /// After this number of bytes no further byte passes, but the connection stays open.
     HoldAfter(u64),
 }
 

@@ -36,8 +36,8 @@
 //! 4. 128-bit fingerprints instead of 32 bits and a comparison, or the exact sets
 //!    ([`Names::Exact`]).
 //! 5. The initial state may be terminal.
-//! 6. CB is computed for the prefixes with CB ≤ bound only, which `within` finds. The paper computes
-//!    it backwards, for all prefixes: kⁿ of an execution of n threads with k actions.
+//! 6. CB is computed only for the prefixes with CB ≤ bound, which `within` finds. The paper
+//!    computes it backwards, for all prefixes: kⁿ of an execution of n threads with k actions.
 //!
 //! **Cost.** Memory: the steps of every state with CB ≤ bound that was found so far, 32 bytes each,
 //! and the state itself for those before the present one. Mark is called once per state with CB ≤

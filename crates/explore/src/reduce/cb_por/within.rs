@@ -5,10 +5,10 @@
 //!
 //! - Search is only in states with CB ≤ bound, because it takes only steps with CB(s, t) ≤ bound,
 //!   and CB(next(s, t)) ≤ CB(s, t).
-//! - Mark asks for CB(x, t) ≤ bound of a cut x. The executions that CB(x, t) is the minimum of begin
-//!   with executions to x, so CB(x) ≤ CB(x, t), and the answer is no if CB(x) > bound.
-//! - CB(x, t) is a minimum over the cuts x - u before x. If CB(x - u, u) > bound, that cut adds only
-//!   numbers above the bound, which are not distinguished.
+//! - Mark tests CB(x, t) ≤ bound for a cut x. CB(x, t) is the minimum over executions that begin
+//!   with an execution to x, so CB(x) ≤ CB(x, t), and the test fails if CB(x) > bound.
+//! - CB(x, t) is a minimum over the cuts x - u before x. If CB(x - u, u) > bound, that cut
+//!   contributes only numbers above the bound, which are not distinguished.
 //!
 //! So it is enough to find the cuts with CB ≤ bound. They are *not* closed under taking actions
 //! away: a cut may need fewer preemptions than a smaller one. But an execution with at most `bound`

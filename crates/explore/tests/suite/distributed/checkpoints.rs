@@ -12,7 +12,7 @@ use preempt_explore::{
 /// Keeps all checkpoints in memory. All processes share it.
 #[derive(Default)]
 struct Tape {
-    /// Every so many polls of process 0 a checkpoint is due. Never if 0.
+    /// The number of polls of process 0 between two checkpoints; 0 for no checkpoints.
     every: u32,
     polls: Mutex<u32>,
     shards: Mutex<HashMap<(u64, usize), Vec<u8>>>,

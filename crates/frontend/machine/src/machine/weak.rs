@@ -174,9 +174,9 @@ fn in_exprs(program: &Program, function: FunctionId) -> Option<(&'static str, Sp
     found
 }
 
-/// The object of a method, if a search over execution graphs does not handle it. A thread that waits
-/// on a condition variable waits for its mutex too, but its footprint has only the object for which
-/// it waits now.
+/// The object of a method, if a search over execution graphs does not handle it. A thread that
+/// waits on a condition variable waits for its mutex too, but its footprint has only the object for
+/// which it waits now.
 fn object_obstacle(method: Method) -> Option<&'static str> {
     match method {
         Method::NotifyOne | Method::NotifyAll => Some("a condition variable"),
