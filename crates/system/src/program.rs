@@ -138,6 +138,11 @@ pub trait System {
         1
     }
 
+    /// Whether the next step of a thread is only its end: its code has returned.
+    fn is_ending(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Whether a thread, after its last step, is between two operations of a data structure, so
     /// that a switch away from it is not a preemption.
     fn is_between_operations(&self, _thread: ThreadId) -> bool {

@@ -21,8 +21,13 @@
 //!
 //! 1. k is learned: it is the greatest number of steps of the executions so far. The first one has
 //!    no change points.
-//! 2. Only steps at which more than one thread is enabled count, for k and for change points: at
-//!    others a change is wasted.
+//! 2. Only steps at which a change can make a difference count, for k and for change points:
+//!    - More than one thread is enabled.
+//!    - The thread has moved since its priority was last set. A second change before it moves has
+//!      the effect of a first one to the lower priority, and a change before its first step that of
+//!      another initial priority: nothing depends on the priority of a thread until it is chosen.
+//!    - The step is not merely the end of the thread. A delayed end only delays the threads that
+//!      join it, and a change of their priorities does the same.
 //! 3. Threads that start later have an initial priority from the beginning, never below one that
 //!    was demoted.
 //! 4. A change after which the thread would still move gives it the lowest priority instead, so
@@ -37,7 +42,7 @@
 //! **Cost.** Nothing is kept but priorities. A thread that spins with the highest priority is never
 //! interrupted: its execution is cut.
 
-use preempt_system::{System, ThreadId};
+use preempt_system::{System, ThreadId, ThreadSet};
 
 use super::walk::Chooser;
 use crate::codec::save_fields;
@@ -51,6 +56,8 @@ pub(crate) struct Priorities {
     priorities: Vec<u32>,
     /// The steps at which the thread that would move gets a new priority, and which.
     changes: Vec<(u32, u32)>,
+    /// The threads that have moved since their priority was set.
+    moved: ThreadSet,
     /// Steps of this execution that counted.
     steps: u32,
     longest: u32,
@@ -58,7 +65,7 @@ pub(crate) struct Priorities {
     lowest: u32,
 }
 
-save_fields!(Priorities { depth, priorities, changes, steps, longest, lowest });
+save_fields!(Priorities { depth, priorities, changes, moved, steps, longest, lowest });
 
 impl Priorities {
     pub(crate) fn new(depth: u32, threads: usize) -> Priorities {
@@ -66,10 +73,19 @@ impl Priorities {
             depth,
             priorities: vec![0; threads],
             changes: Vec::new(),
+            moved: ThreadSet::EMPTY,
             steps: 0,
             longest: 0,
             lowest: 0,
         }
+    }
+
+    /// Whether a change of the priority of `chosen`, which would move, can make a difference:
+    /// deviation 2.
+    fn can_differ<S: System>(&self, cursor: &Cursor<S>, chosen: ThreadId) -> bool {
+        !cursor.enabled().without(chosen).is_empty()
+            && self.moved.contains(chosen)
+            && !cursor.system().is_ending(chosen)
     }
 
     fn highest<S: System>(&self, cursor: &Cursor<S>) -> ThreadId {
@@ -104,18 +120,19 @@ impl<S: System> Chooser<S> for Priorities {
             };
             self.changes.push((step, self.depth + priority));
         }
-        (self.steps, self.lowest) = (0, self.depth);
+        (self.moved, self.steps, self.lowest) = (ThreadSet::EMPTY, 0, self.depth);
     }
 
     fn choose(&mut self, cursor: &Cursor<S>, _: &mut Pcg) -> ThreadId {
         let chosen = self.highest(cursor);
-        if cursor.enabled().without(chosen).is_empty() {
+        if !self.can_differ(cursor, chosen) {
             return chosen;
         }
         self.steps += 1;
         match self.changes.iter().find(|&&(step, _)| step == self.steps) {
             Some(&(_, priority)) => {
                 self.priorities[chosen.index()] = priority;
+                self.moved.remove(chosen);
                 if self.highest(cursor) == chosen {
                     self.lowest -= 1;
                     self.priorities[chosen.index()] = self.lowest;
@@ -126,6 +143,10 @@ impl<S: System> Chooser<S> for Priorities {
         }
     }
 
+    fn moved(&mut self, _: &Cursor<S>, thread: ThreadId) {
+        self.moved.insert(thread);
+    }
+
     fn end(&mut self) {
         self.longest = self.longest.max(self.steps);
     }
@@ -133,9 +154,11 @@ impl<S: System> Chooser<S> for Priorities {
 
 #[cfg(test)]
 mod tests {
+    use preempt_system::Choice;
+
     use super::*;
     use crate::engine::model::ModelExecution;
-    use crate::toy::Toy;
+    use crate::toy::{self, Toy};
 
     type Execution = ModelExecution<'static, Toy>;
 
@@ -167,6 +190,36 @@ mod tests {
             Chooser::<Execution>::begin(&mut drawn, &mut Pcg::new(0, 0));
             assert_eq!(drawn.changes.len(), changes, "depth {depth}, {longest} steps");
         }
+    }
+
+    /// Lets threads of three steps each run to their ends. Returns the thread of each step.
+    fn run(drawn: &mut Priorities) -> Vec<usize> {
+        let toy = toy::grid(drawn.priorities.len(), 3);
+        let mut cursor = Cursor::new(&toy).expect("the states are large enough");
+        let mut threads = Vec::new();
+        while !cursor.enabled().is_empty() {
+            let thread = drawn.choose(&cursor, &mut Pcg::new(0, 0));
+            cursor.step(Choice::of(thread)).expect("the states are large enough");
+            drawn.moved(&cursor, thread);
+            threads.push(thread.index());
+        }
+        threads
+    }
+
+    #[test]
+    fn neither_the_first_step_of_a_thread_nor_those_of_the_last_thread_count() {
+        let mut drawn = Priorities { priorities: vec![6, 7], ..priorities(3, 0) };
+        assert_eq!(run(&mut drawn), [1, 1, 1, 0, 0, 0]);
+        assert_eq!(drawn.steps, 2);
+    }
+
+    #[test]
+    fn the_next_step_of_a_demoted_thread_does_not_count() {
+        let (priorities, changes) = (vec![9, 8, 7], vec![(1, 4), (2, 5)]);
+        let mut drawn = Priorities { priorities, changes, lowest: 4, ..Priorities::new(3, 3) };
+        assert_eq!(run(&mut drawn), [0, 1, 2, 2, 2, 1, 1, 0, 0]);
+        // The second steps of 0 and 1, where they are demoted; two of 2, and the last of 1.
+        assert_eq!(drawn.steps, 5);
     }
 
     #[test]

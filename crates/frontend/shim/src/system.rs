@@ -483,6 +483,10 @@ impl System for Execution<'_> {
         if self.period().is_some() { 0 } else { u32::MAX }
     }
 
+    fn is_ending(&self, thread: ThreadId) -> bool {
+        self.read().recording.next_op(thread).is_some_and(|op| matches!(op.kind, OpKind::Finish))
+    }
+
     fn is_between_operations(&self, thread: ThreadId) -> bool {
         self.read().recording.last_op(thread).is_some_and(|op| matches!(op.kind, OpKind::Return))
     }

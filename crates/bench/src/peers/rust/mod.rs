@@ -46,7 +46,7 @@ impl Times {
     fn of(quick: bool) -> Times {
         match quick {
             true => Times { rate: 0.1, cap: 0.5, seeds: 3, priority_seeds: 10 },
-            false => Times { rate: 0.5, cap: 5.0, seeds: 10, priority_seeds: 100 },
+            false => Times { rate: 0.5, cap: 5.0, seeds: 10, priority_seeds: 800 },
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::plan::{Limits, Plan};
 const MAGIC: &[u8] = b"preempt checkpoint\n";
 
 /// The version of the format.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// The version of the program that writes it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
