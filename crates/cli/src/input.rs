@@ -1,5 +1,6 @@
 //! Reads models and other files that the user names.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -17,9 +18,15 @@ use crate::{Refused, screen};
 /// The largest file that is read, in bytes: positions in it are 32-bit numbers.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The most bytes that reading and compiling needs per token of a model: syntax trees, and code
-/// with its positions.
-const BYTES_PER_LEXEME: usize = 200;
+/// The most bytes that the syntax trees of a model need per token. Blocks in blocks need the most.
+const BYTES_PER_LEXEME: usize = 400;
+
+/// The copies of a model's code that are in memory at once: while a search takes a larger layout of
+/// states, it has the machines before and after, and the search for simple errors has its own.
+const COPIES_OF_CODE: usize = 3;
+
+/// The most bytes that the decision diagrams of a machine need, while they are built.
+const DIAGRAMS: usize = 6 << 20;
 
 /// Loads the model of a file, with constants set from outside.
 pub fn load(path: &Path, settings: &Settings) -> Result<Machine, Refused> {
@@ -35,20 +42,49 @@ pub fn load_within(
     let text = read(path)?;
     let needed = lexemes(&text) * BYTES_PER_LEXEME;
     if let Some(memory) = memory.filter(|&memory| needed > memory) {
-        let [needed, memory] =
-            [needed, memory].map(|bytes| preempt_report::number::bytes(bytes as u64));
-        return Err(Refused::because(format!(
-            "{} is too large: reading and compiling it takes about {needed}, and the search may \
-             use {memory}; give it more with --memory, or write a smaller model, with loops, \
-             arrays and functions in place of repeated statements",
-            path.display()
-        )));
+        let needed = preempt_report::number::bytes(needed as u64);
+        return Err(too_large(path, &format!("reading it takes up to {needed}"), memory));
     }
-    load_text(path, text, settings)
+    let Some(memory) = memory else { return load_text(path, text, settings) };
+    let resident = || preempt_explore::memory::resident().unwrap_or(0);
+    let before = resident() + needed;
+    let most = before + memory.saturating_sub(before + DIAGRAMS) / COPIES_OF_CODE;
+    let exhausted = Cell::new(false);
+    let has_memory = || {
+        exhausted.set(resident() > most);
+        !exhausted.get()
+    };
+    let loaded = load_with(path, text, settings, &has_memory);
+    if exhausted.get() {
+        Err(too_large(path, "compiling it takes too much memory", memory))
+    } else {
+        loaded
+    }
+}
+
+/// The refusal of a model that does not fit into memory.
+fn too_large(path: &Path, why: &str, memory: usize) -> Refused {
+    Refused::because(format!(
+        "{} is too large: {why}, and the search may use {}; give it more with --memory, or write a \
+         smaller model, with loops, arrays and functions in place of repeated statements, or with \
+         fewer threads",
+        path.display(),
+        preempt_report::number::bytes(memory as u64)
+    ))
 }
 
 /// Loads the model of a text, which is that of the file `path`.
 pub fn load_text(path: &Path, text: String, settings: &Settings) -> Result<Machine, Refused> {
+    load_with(path, text, settings, &|| true)
+}
+
+/// The same, as long as `has_memory` returns true.
+fn load_with(
+    path: &Path,
+    text: String,
+    settings: &Settings,
+    has_memory: &dyn Fn() -> bool,
+) -> Result<Machine, Refused> {
     let source = Source::new(path.display().to_string(), text);
     let parsed = reader(path)?.parse(&source);
     constants_exist(&source, &*parsed, settings)?;
@@ -56,7 +92,7 @@ pub fn load_text(path: &Path, text: String, settings: &Settings) -> Result<Machi
     // The syntax tree of a large model is large; it is needed further only to find a setting to
     // blame.
     let parsed = Some(parsed).filter(|_| !settings.is_empty());
-    let machine = program.and_then(machine);
+    let machine = program.and_then(|program| machine(program, has_memory));
     machine.map_err(|diagnostics| {
         let rendered = || {
             Refused::rendered(diagnostic::render(&source, &diagnostics, screen::diagnostic_style()))
@@ -88,14 +124,16 @@ fn reader(path: &Path) -> Result<&'static dyn Reader, Refused> {
     })
 }
 
-fn machine(program: Program) -> Result<Machine, Vec<Diagnostic>> {
-    Machine::new(program).map_err(|diagnostic| vec![diagnostic])
+fn machine(program: Program, has_memory: &dyn Fn() -> bool) -> Result<Machine, Vec<Diagnostic>> {
+    Machine::within(program, has_memory).map_err(|diagnostic| vec![diagnostic])
 }
 
 /// The refusal of a `--set` without which the model is correct: the mistake is on the command line,
 /// not in the file.
 fn blamed(source: &Source, parsed: &dyn Parsed, settings: &Settings) -> Option<Refused> {
-    let load = |settings: &Settings| parsed.program(settings).and_then(machine);
+    let load = |settings: &Settings| {
+        parsed.program(settings).and_then(|program| machine(program, &|| true))
+    };
     if load(&[]).is_err() {
         return None;
     }
@@ -235,10 +273,7 @@ mod tests {
         let needed = 409 * BYTES_PER_LEXEME;
         let refusal = |memory| load_within(&file, &[], memory).err().map(|refused| refused.0);
         let refused = refusal(Some(needed - 1)).expect("the model is too large");
-        assert!(
-            refused.contains("is too large: reading and compiling it takes about "),
-            "{refused}"
-        );
+        assert!(refused.contains("is too large: reading it takes up to "), "{refused}");
         assert_eq!([Some(needed), None].map(refusal), [None, None]);
         fs::remove_file(&file).expect("the file exists");
     }

@@ -393,12 +393,11 @@ impl<S: System> Rounds<S> for Icb {
             return None;
         }
         let bound = bound + 1;
-        // Mostly all steps belong to the next level, and their list is not copied.
-        let (items, later) = if next.iter().all(|item| item.cost <= bound) {
-            (next, Vec::new())
-        } else {
-            next.into_iter().partition(|item| item.cost <= bound)
-        };
+        // The steps of the next level stay in their list: a copy would need memory that no limit
+        // expects.
+        let later: Vec<Item> = next.extract_if(.., |item| item.cost > bound).collect();
+        next.shrink_to_fit();
+        let items = next;
         let (rest, last) = (AtomicUsize::new(items.len()), self.is_last(bound, taken));
         Some(Level { bound, items, later, rest, prefixes, last })
     }

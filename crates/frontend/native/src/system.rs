@@ -664,8 +664,7 @@ impl System for Execution<'_> {
 
     /// The end of the main thread ends the process, which other threads notice.
     fn is_ending(&self, thread: ThreadId) -> bool {
-        thread.index() != 0
-            && self.next_op(thread).0.is_some_and(|op| op.kind == OpKind::Finish)
+        thread.index() != 0 && self.next_op(thread).0.is_some_and(|op| op.kind == OpKind::Finish)
     }
 
     /// It cannot be observed from outside whether a program that only yields runs forever: the step

@@ -14,7 +14,9 @@ impl<'a> Checker<'a> {
     /// Translates a block, in its own scope. Statements with errors are left out.
     pub(super) fn block(&mut self, block: &'a ast::Block) -> Block {
         self.frame.open();
-        let stmts = block.stmts.iter().filter_map(|stmt| self.stmt(stmt)).collect();
+        let mut stmts: Block = block.stmts.iter().filter_map(|stmt| self.stmt(stmt)).collect();
+        // As in the parser: most blocks have fewer statements than a new vector has room for.
+        stmts.shrink_to_fit();
         self.frame.close();
         stmts
     }

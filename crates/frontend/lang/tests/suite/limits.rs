@@ -1,6 +1,8 @@
 //! Limits of the machine: programs that exceed one by a step fail with its message, and programs
 //! that are too large are refused.
 
+use std::cell::Cell;
+
 use preempt_lang::source::Source;
 use preempt_machine::Machine;
 use preempt_system::{Choice, Model as _, Step, Stepper as _, ThreadId};
@@ -80,4 +82,32 @@ fn programs_at_the_limits_are_accepted_and_larger_ones_refused() {
     };
     let message = refused(&locals(20_000)).expect("more than a million values");
     assert!(message.starts_with("the local variables of all threads are 1200"), "{message}");
+}
+
+#[test]
+fn code_that_needs_more_memory_than_there_is_is_refused() {
+    let compiled = |statements: usize, instructions: usize| {
+        let text = format!("var x = 0; thread t {{ {} }}", "x = 1; ".repeat(statements));
+        let source = Source::new("model.pre", text);
+        let program = preempt_lang::check(&source, &[]).expect("a good model");
+        // Asked every 1,024 instructions, twice: code is generated a second time when the sizes of
+        // all frames are known.
+        let asked = Cell::new(0);
+        let has_memory = || {
+            asked.set(asked.get() + 1);
+            asked.get() * 1_024 < instructions
+        };
+        Machine::within(program, &has_memory).map(|_| asked.get())
+    };
+    // A statement has three instructions, apart from marks: a rest point, a constant and a store.
+    // At 1,024 and 2,048 the first time, also at 0 the second time.
+    assert_eq!(compiled(1_000, usize::MAX).expect("there is memory"), 5);
+    assert_eq!(compiled(100, 0).expect("too few instructions to ask"), 0);
+    let refused = compiled(1_000, 2_000).expect_err("memory runs out");
+    assert_eq!(refused.message, "the code of this model needs more memory than there is");
+    let done = 2_048_usize.div_ceil(3);
+    assert_eq!(
+        refused.span.start as usize,
+        "var x = 0; thread t { ".len() + done * "x = 1; ".len()
+    );
 }

@@ -133,10 +133,18 @@ impl Part {
 impl Machine {
     /// Makes a machine; refuses a program whose states are too large.
     pub fn new(program: Program) -> Result<Machine, Diagnostic> {
+        Machine::within(program, &|| true)
+    }
+
+    /// The same; also refuses a program whose code is too large. Code is generated as long as
+    /// `has_memory` returns true: the size of a program does not bound that of its code.
+    pub fn within(program: Program, has_memory: &dyn Fn() -> bool) -> Result<Machine, Diagnostic> {
         let facts = Facts::new(&program);
         let capacities = Capacities::new(&program, &facts);
         refuse_too_many(&program, &facts, &capacities)?;
-        let machine = Machine::build(Arc::new(program), Arc::new(facts), capacities)?;
+        let budget = compile::Budget::new(has_memory);
+        let machine =
+            Machine::build_within(&budget, Arc::new(program), Arc::new(facts), capacities)?;
         if machine.layout.words > MAX_WORDS {
             return Err(machine.too_large());
         }
@@ -153,12 +161,22 @@ impl Machine {
         facts: Arc<Facts>,
         capacities: Capacities,
     ) -> Result<Machine, Diagnostic> {
+        // The search that asks for a larger layout limits the memory.
+        Machine::build_within(&compile::Budget::new(&|| true), program, facts, capacities)
+    }
+
+    fn build_within(
+        budget: &compile::Budget,
+        program: Arc<Program>,
+        facts: Arc<Facts>,
+        capacities: Capacities,
+    ) -> Result<Machine, Diagnostic> {
         // The sizes of the frames are known only after compilation, which needs the cells of the
         // frames.
         let cells = Cells::new(&program, &facts, &capacities, &Sizes::default());
-        let (_, sizes) = compile::compile(&program, &facts, &cells)?;
+        let (_, sizes) = compile::compile(&program, &facts, &cells, budget)?;
         let cells = Cells::new(&program, &facts, &capacities, &sizes);
-        let (mut code, again) = compile::compile(&program, &facts, &cells)?;
+        let (mut code, again) = compile::compile(&program, &facts, &cells, budget)?;
         if program.memory == MemoryModel::Sc {
             // A fused instruction has no orderings.
             fuse::fuse(&mut code);

@@ -34,6 +34,8 @@ impl Parser<'_> {
         loop {
             if let Some(close) = self.eat(Punct::CloseBrace) {
                 self.compare_braces(open, close);
+                // A model has a vector for each of its blocks, most of them short.
+                stmts.shrink_to_fit();
                 return Ok(Block { stmts, span: open.to(close) });
             }
             if self.is(TokenKind::End) || self.at_item_of_its_own() {

@@ -10,6 +10,7 @@ mod expr;
 mod place;
 mod stmt;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_system::MemoryModel;
@@ -28,11 +29,13 @@ pub(super) fn compile(
     program: &Program,
     facts: &Facts,
     cells: &Cells,
+    budget: &Budget,
 ) -> Result<(Code, Sizes), Diagnostic> {
+    let input = Input { program, facts, cells, budget };
     let mut code = Code { messages: vec![String::new()], ..Code::default() };
     let mut sizes = Sizes { temps: vec![[0; 2]; program.functions.len()], ..Sizes::default() };
     for index in 0..cells.slots.len() {
-        let slot = Slot::new(program, facts, cells, &mut code, index).compile(&mut sizes)?;
+        let slot = Slot::new(input, &mut code, index).compile(&mut sizes)?;
         sizes.counters.push(
             slot.rests.len()
                 + usize::from(slot.ends)
@@ -42,8 +45,7 @@ pub(super) fn compile(
         code.slots.push(slot);
     }
     if cells.init.is_some() {
-        let slot =
-            Slot::new(program, facts, cells, &mut code, cells.slots.len()).compile(&mut sizes)?;
+        let slot = Slot::new(input, &mut code, cells.slots.len()).compile(&mut sizes)?;
         code.init = slot.entries.first().map(|&(_, address)| address);
         if slot.fails {
             // No thread takes a step if `init` fails; their program counters record that.
@@ -56,7 +58,7 @@ pub(super) fn compile(
         }
     }
     for invariant in &program.invariants {
-        let mut slot = Slot::new(program, facts, cells, &mut code, usize::MAX);
+        let mut slot = Slot::new(input, &mut code, usize::MAX);
         slot.span = invariant.span;
         let start = slot.here();
         let message = slot.message(&invariant.name);
@@ -78,11 +80,55 @@ fn too_complex(span: Span) -> Diagnostic {
 /// it has no rest points.
 type Version = (FunctionId, bool);
 
+fn too_large(span: Span) -> Diagnostic {
+    Diagnostic::new(span, "the code of this model needs more memory than there is")
+        .label("memory ran out here")
+        .hint("use loops, arrays and functions in place of repeated statements, or fewer threads")
+}
+
+/// What all slots are compiled from.
+#[derive(Clone, Copy)]
+struct Input<'c> {
+    program: &'c Program,
+    facts: &'c Facts,
+    cells: &'c Cells,
+    budget: &'c Budget<'c>,
+}
+
+/// The memory for code. A short program may need much: each of its threads has code of its own.
+pub(super) struct Budget<'c> {
+    /// Whether there is memory for a few more instructions.
+    has_memory: &'c dyn Fn() -> bool,
+    /// The number of instructions at which that was last asked.
+    asked: Cell<usize>,
+    exhausted: Cell<bool>,
+}
+
+impl<'c> Budget<'c> {
+    /// The number of instructions, with their spans and marks less than 100 KB, between two
+    /// questions.
+    const PACE: usize = 1 << 10;
+
+    pub(super) fn new(has_memory: &'c dyn Fn() -> bool) -> Budget<'c> {
+        Budget { has_memory, asked: Cell::new(0), exhausted: Cell::new(false) }
+    }
+
+    /// Whether the memory is exhausted, at this number of instructions.
+    fn is_exhausted(&self, instructions: usize) -> bool {
+        if instructions.abs_diff(self.asked.get()) >= Budget::PACE {
+            self.asked.set(instructions);
+            self.exhausted.set(self.exhausted.get() || !(self.has_memory)());
+        }
+        self.exhausted.get()
+    }
+}
+
 /// The compiler's state for one slot.
 pub(super) struct Slot<'c> {
     program: &'c Program,
     facts: &'c Facts,
     cells: &'c Cells,
+    budget: &'c Budget<'c>,
     code: &'c mut Code,
     index: usize,
     out: SlotCode,
@@ -105,6 +151,8 @@ pub(super) struct Slot<'c> {
     span: Span,
     end: bool,
     too_complex: Option<Span>,
+    /// The statement at which the memory for code was exhausted; those after it have no code.
+    too_large: Option<Span>,
     unrolled: usize,
     /// Stores whose value may be outside the range of their variable.
     narrowing: Vec<Address>,
@@ -133,17 +181,13 @@ enum Value {
 }
 
 impl<'c> Slot<'c> {
-    fn new(
-        program: &'c Program,
-        facts: &'c Facts,
-        cells: &'c Cells,
-        code: &'c mut Code,
-        index: usize,
-    ) -> Slot<'c> {
+    fn new(input: Input<'c>, code: &'c mut Code, index: usize) -> Slot<'c> {
+        let Input { program, facts, cells, budget } = input;
         Slot {
             program,
             facts,
             cells,
+            budget,
             code,
             index,
             out: SlotCode::default(),
@@ -161,6 +205,7 @@ impl<'c> Slot<'c> {
             span: Span::default(),
             end: false,
             too_complex: None,
+            too_large: None,
             unrolled: 0,
             narrowing: Vec::new(),
             pending: Vec::new(),
@@ -228,9 +273,10 @@ impl<'c> Slot<'c> {
         }
         // Even straight-line code may exceed the jumps of a step.
         self.out.fails |= self.code.instrs.len() > FUEL as usize;
-        match self.too_complex {
-            Some(span) => Err(too_complex(span)),
-            None => Ok(self.out),
+        match (self.too_large, self.too_complex) {
+            (Some(span), _) => Err(too_large(span)),
+            (None, Some(span)) => Err(too_complex(span)),
+            (None, None) => Ok(self.out),
         }
     }
 

@@ -38,6 +38,10 @@ impl<'c> Slot<'c> {
     }
 
     fn stmt(&mut self, stmt: &'c Stmt) {
+        if self.budget.is_exhausted(self.code.instrs.len()) {
+            self.too_large.get_or_insert(stmt.span);
+            return;
+        }
         self.span = stmt.span;
         self.end = stmt.end;
         self.regs = 0;
