@@ -4,6 +4,7 @@
 //! programs and reports on its standard output what it is about to do; if it dies or is silent for
 //! too long, the program is reported and the next child starts after it.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,6 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use preempt_closures::generate;
 use preempt_closures::many::{self, Report};
+
+use crate::table::{Table, grouped};
 
 /// The time limit of one program, with all strategies, also on a machine that is busy.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -30,9 +33,13 @@ fn sums(report: &Report) -> Sums {
 pub fn many(programs: u64, seed: u64) -> Result<bool> {
     let (mut next, end) = (seed, seed + programs);
     let (mut total, mut wrong): (Sums, u64) = ([0; 7], 0);
+    let mut strategies: BTreeMap<String, u64> = BTreeMap::new();
     while next < end {
         let ended = follow(next, end)?;
         total.iter_mut().zip(ended.sums).for_each(|(total, sum)| *total += sum);
+        for (name, verdicts) in ended.strategies {
+            *strategies.entry(name).or_default() += verdicts;
+        }
         wrong += ended.wrong;
         next = end;
         if let Some((seed, how)) = ended.died {
@@ -48,6 +55,9 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
         "{verdicts} verdicts, {traces} trace counts, {unfinished} unfinished searches, \
          {assumed} with an assumption"
     );
+    let mut table = Table::new(["strategy", "programs"]);
+    strategies.iter().for_each(|(name, verdicts)| table.row([name.clone(), grouped(*verdicts)]));
+    println!("programs on which each strategy was compared\n{}", table.to_text());
     println!("{wrong} disagreements");
     Ok(wrong == 0)
 }
@@ -55,6 +65,8 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
 /// The result of one child.
 struct Ended {
     sums: Sums,
+    /// The number of programs on which each strategy was compared.
+    strategies: BTreeMap<String, u64>,
     wrong: u64,
     /// The program at which it died, and how.
     died: Option<(u64, String)>,
@@ -72,7 +84,7 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
     std::thread::spawn(move || {
         BufReader::new(output).lines().map_while(Result::ok).for_each(|line| _ = sender.send(line));
     });
-    let mut ended = Ended { sums: [0; 7], wrong: 0, died: None };
+    let mut ended = Ended { sums: [0; 7], strategies: BTreeMap::new(), wrong: 0, died: None };
     let mut at = from;
     let silent = loop {
         let line = match lines.recv_timeout(TIMEOUT) {
@@ -86,6 +98,10 @@ fn follow(from: u64, to: u64) -> Result<Ended> {
                 let numbers =
                     numbers.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
                 ended.sums = numbers.try_into().ok().context("there are seven sums")?;
+            }
+            Some(("strategy", counted)) => {
+                let (verdicts, name) = counted.split_once(' ').context("a count and a name")?;
+                ended.strategies.insert(name.to_owned(), verdicts.parse()?);
             }
             Some(("wrong", first)) => {
                 ended.wrong += 1;
@@ -121,4 +137,5 @@ pub fn batch(from: u64, to: u64) {
         println!("at {seed}");
     });
     tell(&report);
+    report.strategies.iter().for_each(|(name, verdicts)| println!("strategy {verdicts} {name}"));
 }

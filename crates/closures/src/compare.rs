@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use preempt::{Cache, Check, FailureKind, Memory, Order, Outcome, Reduction, Verdict};
+use preempt::{Cache, Check, Failure, FailureKind, Memory, Order, Outcome, Reduction, Verdict};
 
 use crate::mirror;
 use crate::program::{Program, Statement, Wait};
@@ -38,6 +38,8 @@ pub fn is_exact(program: &Program) -> bool {
         S::CallOnce(..) | S::GetOrInit(..) | S::SetOnce(..) | S::GetOnce(_) => true,
         S::Send(_) | S::TrySend(_) | S::Receive | S::TryReceive | S::ReceiveTimeout => true,
         S::SelfWaking(_) | S::Awaits(..) | S::Wakes(..) => true,
+        // Freeing a node is not a step of the library. It looks for uses that may come after it.
+        S::UseNode => true,
         // The library makes these steps only where the count matters.
         S::DropArc | S::CountArc | S::Upgrade | S::IntoInner | S::TryUnwrap => true,
         _ => false,
@@ -139,6 +141,8 @@ pub struct Compared {
     pub verdicts: u64,
     /// The number of these whose trace counts were compared too.
     pub traces: u64,
+    /// The strategies whose observed values and failures were compared.
+    pub strategies: Vec<String>,
     /// The number of strategies that reached the execution limit or refused the program.
     pub unfinished: u64,
     /// The number of strategies that assumed that a loop does not end by itself. Only false alarms,
@@ -160,7 +164,7 @@ pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
     }
     let shared = Arc::new(program.clone());
     // A search that keeps going may continue an execution after its first failure and find more.
-    let stops = summary.failures.keys().any(|kind| matches!(kind, Kind::Panic | Kind::Race));
+    let stops = summary.failures.keys().any(|kind| kind.is_of_a_step());
     let possible = if stops {
         reference::failures(program, 8 * MOST_EXECUTIONS)
     } else {
@@ -184,7 +188,13 @@ pub fn compare(program: &Program) -> Result<Option<Compared>, Disagreement> {
                 compared.unfinished += 1;
             }
             Err(text) => return Err(error(format!("panicked: {text}"))),
-            Ok(seen) => judge(program, &strategy, &seen, &mut compared).map_err(error)?,
+            Ok(seen) => {
+                let verdicts = compared.verdicts;
+                judge(program, &strategy, &seen, &mut compared).map_err(error)?;
+                if compared.verdicts > verdicts {
+                    compared.strategies.push(strategy.name);
+                }
+            }
         }
     }
     Ok(Some(compared))
@@ -224,8 +234,11 @@ fn run(strategy: &Strategy, program: &Arc<Program>) -> Result<Seen, String> {
     }
 }
 
-fn kind(kind: FailureKind) -> Option<Kind> {
-    match kind {
+fn kind(failure: &Failure) -> Option<Kind> {
+    match failure.kind {
+        FailureKind::Runtime if failure.message.starts_with("use after free: ") => {
+            Some(Kind::UseAfterFree)
+        }
         FailureKind::Deadlock => Some(Kind::Deadlock),
         FailureKind::Livelock => Some(Kind::Livelock),
         FailureKind::Panic => Some(Kind::Panic),
@@ -245,7 +258,7 @@ fn failures(program: &Program, outcome: &Outcome) -> Result<BTreeMap<Kind, u32>,
         // its counters in unused parts of the thread's frames, so that states of a loop that
         // allocates do not repeat. It then follows the loop up to the limit.
         let endless = failure.kind == FailureKind::StepLimit && allocates_in_loops;
-        let kind = if endless { Some(Kind::Livelock) } else { kind(failure.kind) };
+        let kind = if endless { Some(Kind::Livelock) } else { kind(failure) };
         let kind =
             kind.ok_or_else(|| format!("reports {}: {}", failure.kind.word(), failure.message))?;
         let least = kinds.entry(kind).or_insert(finding.preemptions);
@@ -269,7 +282,7 @@ fn judge(
     let found = failures(program, outcome)?;
     let first = |kind: &Kind| {
         let of =
-            outcome.findings.iter().find(|finding| self::kind(finding.failure.kind) == Some(*kind));
+            outcome.findings.iter().find(|finding| self::kind(&finding.failure) == Some(*kind));
         of.map(|finding| finding.failure.message.clone()).unwrap_or_default()
     };
     if let Some(kind) = found.keys().find(|kind| !compared.possible.contains_key(kind)) {

@@ -12,7 +12,7 @@ use crate::program::{
 use crate::random::Random;
 
 /// All constructs, for measuring coverage: see [`Statement::construct`].
-pub const CONSTRUCTS: [&str; 82] = [
+pub const CONSTRUCTS: [&str; 83] = [
     "load",
     "store",
     "swap",
@@ -90,6 +90,7 @@ pub const CONSTRUCTS: [&str; 82] = [
     "try_unwrap of an Arc",
     "pointer swap and free",
     "pointer compare_exchange",
+    "use of a node that may be freed",
     "atomic in a freed box",
     "future that wakes itself",
     "future with a waker",
@@ -172,10 +173,19 @@ pub fn assuming(seed: u64) -> Program {
     program
 }
 
+/// The program of this seed, which mostly shares a pointer to a node that threads replace and free.
+pub fn of_pointers(seed: u64) -> Program {
+    themed(Random::new(seed ^ 0x706f_696e_7465_7273), Theme::Pointers)
+}
+
 /// The program of this seed.
 pub fn program(seed: u64) -> Program {
     let mut random = Random::new(seed ^ 0x636c_6f73_7572_6573);
     let theme = *random.pick(&THEMES);
+    themed(random, theme)
+}
+
+fn themed(mut random: Random, theme: Theme) -> Program {
     let count = if random.percent(55) { 2 } else { 3 };
     let most = if count == 2 { 4 } else { 2 };
     let mut generator =
@@ -445,9 +455,10 @@ impl Generator {
                 5 => Statement::TryUnwrap,
                 _ => Statement::Atomic(1, AtomicOp::Load, Ordering::SeqCst),
             },
-            Theme::Pointers => match self.random.below(3) {
+            Theme::Pointers => match self.random.below(4) {
                 0 => Statement::Exchange(self.me as i64 * 10 + self.small() + 1),
                 1 => Statement::ExchangeIfSame(self.me as i64 * 10 + self.small() + 1),
+                2 => Statement::UseNode,
                 _ => Statement::BoxedAtomic,
             },
             Theme::Futures => match self.random.below(5) {

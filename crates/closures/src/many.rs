@@ -18,7 +18,9 @@ pub struct Report {
     /// The number of strategies, summed over the programs, whose findings and observed values were
     /// compared.
     pub verdicts: u64,
-    /// The number of these whose trace counts were compared too.
+    /// The number of verdicts of each strategy.
+    pub strategies: BTreeMap<String, u64>,
+    /// The number of verdicts whose trace counts were compared too.
     pub traces: u64,
     /// The number of strategies that reached a limit or refused a program.
     pub unfinished: u64,
@@ -61,6 +63,9 @@ pub fn run_generated(
             Ok(Some(compared)) => {
                 report.programs += 1;
                 report.verdicts += compared.verdicts;
+                for strategy in compared.strategies {
+                    *report.strategies.entry(strategy).or_default() += 1;
+                }
                 report.traces += compared.traces;
                 report.unfinished += compared.unfinished;
                 report.assumed += compared.assumed;
@@ -100,6 +105,8 @@ impl fmt::Display for Report {
         };
         let mut failures = self.failures.iter().map(|(kind, times)| (kind.as_str(), *times));
         writeln!(f, "failures: {}", list(&mut failures))?;
+        let mut strategies = self.strategies.iter().map(|(name, times)| (name.as_str(), *times));
+        writeln!(f, "verdicts by strategy: {}", list(&mut strategies))?;
         let mut constructs =
             self.constructs.iter().map(|(construct, times)| (*construct, *times as u64));
         writeln!(f, "constructs: {}", list(&mut constructs))?;

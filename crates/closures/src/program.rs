@@ -228,6 +228,9 @@ pub enum Statement {
     Exchange(i64),
     /// Replaces the shared pointer by one to a new node if it still equals the value loaded before.
     ExchangeIfSame(i64),
+    /// Loads the shared pointer, then increments an atomic in the node; observes the old value, or
+    /// -1 without a node. Another thread may free the node in between.
+    UseNode,
     /// Allocates an atomic in a box of its own, uses it, and frees it.
     BoxedAtomic,
     /// Polls a future that is pending `n` times and wakes itself.
@@ -355,6 +358,7 @@ impl Statement {
             S::TryUnwrap => "try_unwrap of an Arc",
             S::Exchange(_) => "pointer swap and free",
             S::ExchangeIfSame(_) => "pointer compare_exchange",
+            S::UseNode => "use of a node that may be freed",
             S::BoxedAtomic => "atomic in a freed box",
             S::SelfWaking(_) => "future that wakes itself",
             S::Awaits(..) => "future with a waker",

@@ -21,7 +21,7 @@ use preempt::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockWriteGuard, TryLockErr
 use preempt::thread;
 
 use self::loops::{poll, wait_for};
-use self::shared::{End, Guard, Kit, Node, Shared, free, kits};
+use self::shared::{End, Guard, Kit, Node, Shared, free, kits, use_node};
 use crate::program::{AtomicOp, Ordering, Program, Statement};
 
 preempt::thread_local! {
@@ -395,6 +395,11 @@ impl Thread<'_> {
                         self.see(-1);
                     }
                 }
+            }
+            S::UseNode => {
+                let node = shared.pointer.load(SeqCst);
+                let before = use_node(node);
+                self.see(before);
             }
             S::BoxedAtomic => {
                 let own = Box::new(AtomicI64::new(1));

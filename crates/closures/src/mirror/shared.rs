@@ -74,13 +74,14 @@ impl Drop for Shared {
 /// reuse the memory of nodes.
 pub(super) struct Node {
     value: i64,
+    uses: AtomicI64,
     _unlike_others: [u64; 21],
 }
 
 impl Node {
     /// Allocates a node.
     pub(super) fn make(value: i64) -> *mut Node {
-        Box::into_raw(Box::new(Node { value, _unlike_others: [0; 21] }))
+        Box::into_raw(Box::new(Node { value, uses: AtomicI64::new(0), _unlike_others: [0; 21] }))
     }
 }
 
@@ -92,6 +93,14 @@ pub(super) fn free(node: *mut Node) -> i64 {
     // SAFETY: `Box::into_raw` made the pointer, and only the thread that took it out of the shared
     // pointer frees it.
     unsafe { Box::from_raw(node) }.value
+}
+
+/// Increments the count in a node, which another thread may have freed; returns the old count, or
+/// -1 without a node.
+pub(super) fn use_node(node: *mut Node) -> i64 {
+    // SAFETY: the node was there when the pointer was loaded. If it is freed before the increment,
+    // which is a bug that programs have on purpose, the check suspends the thread for good instead.
+    unsafe { node.as_ref() }.map_or(-1, |node| node.uses.fetch_add(1, SeqCst))
 }
 
 /// The content of the counted `Arc`: its destructor changes atomic 1.

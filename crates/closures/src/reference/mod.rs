@@ -40,6 +40,8 @@ pub enum Kind {
     Panic,
     /// Two conflicting accesses to a cell are unordered.
     Race,
+    /// An atomic is used after its memory was freed.
+    UseAfterFree,
 }
 
 /// The values that each thread observes in one execution.
@@ -87,7 +89,18 @@ impl Summary {
     }
 }
 
-/// How an execution proceeds after a panic or a race.
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 5] =
+        [Kind::Deadlock, Kind::Livelock, Kind::Panic, Kind::Race, Kind::UseAfterFree];
+
+    /// Whether one step fails; otherwise the execution cannot continue.
+    pub fn is_of_a_step(self) -> bool {
+        matches!(self, Kind::Panic | Kind::Race | Kind::UseAfterFree)
+    }
+}
+
+/// How an execution proceeds after a step that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     /// The execution ends.
@@ -101,7 +114,7 @@ pub fn explore(program: &Program, most: u64) -> Option<Summary> {
     search(program, most, After::Stop)
 }
 
-/// The failures that are possible if executions continue after a panic or a race; `None` if there
+/// The failures that are possible if executions continue after a step that fails; `None` if there
 /// are more than `most` executions.
 pub fn failures(program: &Program, most: u64) -> Option<BTreeMap<Kind, u32>> {
     search(program, most, After::GoOn).map(|summary| summary.failures)
@@ -186,8 +199,8 @@ impl Search<'_> {
         if summary.executions + summary.discarded >= self.most {
             return None;
         }
-        // A panic or a race comes before the failed assumption in another order of the same steps.
-        if state.is_discarded() && !matches!(failure, Some(Kind::Panic | Kind::Race)) {
+        // A step that fails comes before the failed assumption in another order of the same steps.
+        if state.is_discarded() && !failure.is_some_and(Kind::is_of_a_step) {
             summary.discarded += 1;
             return Some(());
         }

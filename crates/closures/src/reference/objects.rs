@@ -48,9 +48,10 @@ pub(super) struct Objects {
     /// The threads whose value a receiver of a channel without capacity has taken.
     pub(super) handed: Waiting,
     pub(super) arc: i64,
-    /// Name and value of the node to which the pointer points.
-    pub(super) node: Option<(i64, i64)>,
+    pub(super) node: Option<Node>,
+    /// The number of names of nodes, and of nodes.
     pub(super) nodes: i64,
+    pub(super) made: i64,
     /// For each thread, the nodes that it has freed and not reused.
     pub(super) freed: [Vec<i64>; MOST_THREADS],
     pub(super) wakers: [Option<i64>; PAIR],
@@ -58,12 +59,24 @@ pub(super) struct Objects {
     pub(super) woken: [i64; MOST_THREADS],
 }
 
+/// The node to which the pointer points.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    /// Its address, which a later node may have.
+    pub(super) name: i64,
+    /// Its number among all nodes.
+    pub(super) serial: i64,
+    pub(super) value: i64,
+    /// How often it was used.
+    pub(super) uses: i64,
+}
+
 impl Objects {
     /// The objects that a step reads and writes.
     pub(super) fn touched(&self, me: usize, op: Op) -> Vec<(Place, Access)> {
         use Access::{Read, Write};
         match op {
-            Op::Private | Op::Choose(_) | Op::Assume => vec![],
+            Op::Private | Op::Choose(_) | Op::Assume | Op::Stopped => vec![],
             Op::Atomic(at, AtomicOp::Load, _) | Op::Await(at, _) => vec![(Place::Atomic(at), Read)],
             Op::Atomic(at, op, _) => vec![(Place::Atomic(at), unless(self.fails(at, op)))],
             Op::TryLock(mutex) => {
@@ -116,10 +129,12 @@ impl Objects {
             Op::DropArc | Op::CountArc | Op::Upgrade | Op::TryUnwrap => {
                 vec![(Place::Arc, Write)]
             }
-            Op::LoadPointer => vec![(Place::Pointer, Read)],
+            Op::LoadPointer | Op::LoadNode => vec![(Place::Pointer, Read)],
+            // As if freeing a node accessed what is in it.
+            Op::UseNode(_) => vec![(Place::Pointer, Write)],
             Op::Exchange(_) => vec![(Place::Pointer, Write)],
             Op::ExchangeIfSame(name, _) => {
-                let is_same = self.node.map_or(0, |(node, _)| node) == name;
+                let is_same = self.node.map_or(0, |node| node.name) == name;
                 vec![(Place::Pointer, unless(!is_same))]
             }
             Op::Register(waker, _) | Op::TakeWaker(waker) => vec![(Place::Waker(waker), Write)],
@@ -202,10 +217,11 @@ impl Objects {
             self.nodes += 1;
             self.nodes
         });
-        let old = self.node.replace((name, value));
-        old.map_or(0, |(name, value)| {
-            self.freed[me].push(name);
-            value
+        self.made += 1;
+        let old = self.node.replace(Node { name, serial: self.made, value, uses: 0 });
+        old.map_or(0, |old| {
+            self.freed[me].push(old.name);
+            old.value
         })
     }
 }

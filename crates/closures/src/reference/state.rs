@@ -2,7 +2,7 @@
 
 use super::objects::{Objects, owner};
 use super::order::{Access, Clock, Dependence, Effect, Order, Place};
-use super::thread::{FAILED, Next, Op, next};
+use super::thread::{FAILED, FREED, Next, Op, next};
 use super::{Kind, MOST_THREADS};
 use crate::program::{AtomicOp, Ordering, Program, Wait};
 
@@ -140,7 +140,7 @@ impl State {
             Op::Park { early } => can(early || objects.tokens & 1 << thread != 0),
             Op::Join(child) => can(self.finished[child]),
             Op::Choose(below) => below,
-            Op::Assume => 0,
+            Op::Assume | Op::Stopped => 0,
             Op::Await(atomic, _) => can(objects.atomics[atomic] != 0),
             Op::OnceEnter(once) => can(objects.onces[once] != 1),
             Op::Send(_) => {
@@ -362,11 +362,29 @@ impl State {
             }
             Op::LoadPointer => {
                 self.order.acquire(me, Place::Pointer);
-                self.objects.node.map_or(0, |(name, _)| name)
+                self.objects.node.map_or(0, |node| node.name)
             }
+            Op::LoadNode => {
+                self.order.acquire(me, Place::Pointer);
+                self.objects.node.map_or(0, |node| node.serial)
+            }
+            Op::UseNode(serial) => {
+                match self.objects.node.as_mut().filter(|node| node.serial == serial) {
+                    Some(node) => {
+                        node.uses += 1;
+                        node.uses - 1
+                    }
+                    // The thread that replaced it has freed it.
+                    None => {
+                        self.failure.get_or_insert(Kind::UseAfterFree);
+                        FREED
+                    }
+                }
+            }
+            Op::Stopped => unreachable!("a thread that used freed memory takes no step"),
             Op::ExchangeIfSame(name, value) => {
                 self.order.acquire(me, Place::Pointer);
-                if self.objects.node.map_or(0, |(name, _)| name) != name {
+                if self.objects.node.map_or(0, |node| node.name) != name {
                     return -1;
                 }
                 self.order.release(me, Place::Pointer);
@@ -465,7 +483,8 @@ impl State {
 
     /// The verdict on an execution in which no thread can step.
     pub fn verdict(&self) -> Option<Kind> {
-        let ended = |next: &Option<Next>| !matches!(next, Some(Next::At(_)));
+        // A thread that used freed memory has failed, and does not wait.
+        let ended = |next: &Option<Next>| !matches!(next, Some(Next::At(op)) if *op != Op::Stopped);
         if self.next.iter().all(ended) {
             return None;
         }

@@ -97,6 +97,13 @@ pub enum Op {
     LoadPointer,
     /// Replaces the pointer if it still has this value; replies the value of the old node, or -1.
     ExchangeIfSame(i64, i64),
+    /// Loads the pointer; replies the serial number of the node, or 0.
+    LoadNode,
+    /// Increments the count in the node with this serial number; replies the old count, or
+    /// [`FREED`].
+    UseNode(i64),
+    /// Never continues: the thread has used freed memory.
+    Stopped,
     /// Registers the waker of the thread's future with this number.
     Register(usize, i64),
     /// Waits until the waker of this future was called.
@@ -127,6 +134,8 @@ pub enum Op {
 pub const POISONED: i64 = 100;
 /// Added to a reply if an exchange failed or a wait was not notified.
 pub const FAILED: i64 = 1000;
+/// The reply of a use of freed memory.
+pub const FREED: i64 = -2;
 
 impl Op {
     /// Whether the operation is a scheduling point. The others belong to the step before them.
@@ -475,6 +484,17 @@ impl Thread<'_> {
             S::ExchangeIfSame(value) => {
                 let old = self.ask(Op::LoadPointer)?;
                 self.see(Op::ExchangeIfSame(old, value))
+            }
+            S::UseNode => {
+                let count = match self.ask(Op::LoadNode)? {
+                    0 => -1,
+                    serial => self.ask(Op::UseNode(serial))?,
+                };
+                if count == FREED {
+                    return Err(Stop::At(Op::Stopped));
+                }
+                self.seen.push(count);
+                Ok(())
             }
             S::BoxedAtomic => {
                 self.ask(Op::Private)?;
