@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use preempt::sync::Arc;
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use preempt::{Cache, Check, Count, Order, Outcome, Reduction, thread};
+use preempt::{Cache, Check, Count, Memory, Order, Outcome, Reduction, thread};
 
 /// Two threads, two accesses each: six interleavings.
 fn two_writers() {
@@ -17,7 +17,8 @@ fn two_writers() {
 }
 
 fn orders() -> Vec<Option<Order>> {
-    let caches = [Cache::None, Cache::State, Cache::Hb].map(|cache| Order::Icb { cache });
+    let caches = [Cache::None, Cache::State, Cache::Hb];
+    let cached = caches.map(|cache| [Order::Icb { cache }, Order::Delay { cache }]).concat();
     let others = [
         Order::BreadthFirst,
         Order::DepthFirst,
@@ -35,7 +36,7 @@ fn orders() -> Vec<Option<Order>> {
         Order::Pct { depth: u32::MAX },
         Order::Urw,
     ];
-    caches.into_iter().chain(others).map(Some).chain([None]).collect()
+    cached.into_iter().chain(others).map(Some).chain([None]).collect()
 }
 
 fn reductions() -> Vec<Option<Reduction>> {
@@ -64,6 +65,8 @@ fn settings() -> Vec<(&'static str, Check)> {
     let check = || Check::new().quiet().runs(3);
     vec![
         ("usual", check()),
+        ("sequential consistency", check().memory(Memory::Sc)),
+        ("weak memory", check().memory(Memory::Weak)),
         ("bound 0", check().bound(0)),
         ("maximal bound", check().bound(u32::MAX)),
         ("unbounded", check().unbounded()),

@@ -16,6 +16,8 @@ struct Process {
     counter: i64,
     copies: [i64; 2],
     done: [usize; 2],
+    /// Whether each step has two alternatives, which do the same.
+    chooses: bool,
     log: Vec<Choice>,
 }
 
@@ -52,7 +54,9 @@ impl System for Process {
         pending.footprints.clear();
         if pending.status == Status::Enabled {
             let access = if self.done[slot] == 0 { Access::Read } else { Access::Write };
-            pending.footprints.push((0, Footprint::one(COUNTER, access)));
+            let alternatives = 0..=u32::from(self.chooses);
+            let footprint = |alternative| (alternative, Footprint::one(COUNTER, access));
+            pending.footprints.extend(alternatives.map(footprint));
         }
         Ok(())
     }
@@ -187,6 +191,25 @@ fn one_pass_records_everything_that_reports_show() {
     assert_eq!(trace.schedule_file().to_string(), text);
     let text = trace.to_text(&Layout::default());
     assert!(text.contains("part1.c:7") && text.contains("an update is lost"), "{text}");
+}
+
+/// After a failure a thread has no alternatives any more, so they must be counted before the step.
+#[test]
+fn a_step_with_a_choice_has_its_alternative_even_if_it_fails() {
+    let alternatives = |chooses: bool| {
+        let steps = [(5, 1), (3, 0), (3, 1), (5, 0)]
+            .map(|(number, alternative)| (ThreadId::new(number), alternative * u32::from(chooses)));
+        let steps = steps.map(|(thread, alternative)| Choice { thread, alternative });
+        let process = Process { chooses, ..Process::default() };
+        let mut cursor = Cursor::over(process).expect("this process never restarts");
+        let schedule = Schedule::new(steps.to_vec());
+        let replayed = record(&mut cursor, &schedule, Numbering::Portable)
+            .expect("this process never restarts");
+        assert_eq!(replayed.failures.len(), 1);
+        replayed.trace.steps.iter().map(|step| step.alternative).collect::<Vec<_>>()
+    };
+    assert_eq!(alternatives(true), [1, 0, 1, 0].map(Some));
+    assert_eq!(alternatives(false), [None; 4]);
 }
 
 #[test]

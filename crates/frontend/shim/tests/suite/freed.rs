@@ -152,6 +152,34 @@ fn a_waker_dropped_after_the_channel_was_released() {
     passes(channel(false));
 }
 
+/// Both sides of a channel announce that they leave, and the later one frees the channel. A receiver
+/// that loads the announcement may read its own.
+#[test]
+fn a_channel_freed_because_of_ones_own_announcement() {
+    const DISCONNECTED: usize = 2;
+    let channel = |reads_its_own: bool| {
+        move || {
+            let channel = Shared::new(AtomicUsize::new(0));
+            let sender = thread::spawn({
+                let channel = channel.clone();
+                move || {
+                    if channel.get().swap(DISCONNECTED, AcqRel) == DISCONNECTED {
+                        channel.free();
+                    }
+                }
+            });
+            let before = channel.get().swap(DISCONNECTED, AcqRel);
+            let seen = if reads_its_own { channel.get().load(Acquire) } else { before };
+            if seen == DISCONNECTED {
+                channel.free();
+            }
+            sender.join().unwrap();
+        }
+    };
+    finds(channel(true));
+    passes(channel(false));
+}
+
 /// The clocks do not observe what keeps the memory alive. That alone is not a use after free.
 #[test]
 fn hidden_owners_cause_no_false_alarm() {
