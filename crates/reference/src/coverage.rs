@@ -44,6 +44,7 @@ pub const CONSTRUCTS: &[&str] = &[
     "fn with result",
     "thread",
     "thread with parameter",
+    "thread with two parameters",
     "init",
     "invariant",
     "named invariant",
@@ -60,6 +61,8 @@ pub const CONSTRUCTS: &[&str] = &[
     "semaphore",
     "event",
     "barrier",
+    "barrier of one",
+    "barrier of three",
     "channel",
     "rendezvous",
     "local",
@@ -104,10 +107,14 @@ pub const CONSTRUCTS: &[&str] = &[
     "end",
     "block",
     "empty block",
+    "condition with a thread parameter",
+    "wait for a plain variable",
+    "choice in an atomic block",
     "number",
     "bool",
     "null",
     "name",
+    "array",
     "index",
     "field",
     "not",
@@ -173,19 +180,21 @@ pub const CONSTRUCTS: &[&str] = &[
 impl Coverage {
     /// Adds the constructs of a program.
     pub fn add(&mut self, file: &File) {
-        let globals: Vec<&str> = file
-            .items
-            .iter()
-            .filter_map(|item| match &item.kind {
-                ItemKind::Var { name, .. } => Some(name.text.as_str()),
+        let variables = || {
+            file.items.iter().filter_map(|item| match &item.kind {
+                ItemKind::Var { atomic, name, .. } => Some((*atomic, name.text.as_str())),
                 _ => None,
             })
-            .collect();
+        };
+        let globals = variables().map(|(_, name)| name).collect();
+        let plain = variables().filter(|(atomic, _)| !atomic).map(|(_, name)| name).collect();
         let functions = file.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Fn { name, .. } => Some(name.text.as_str()),
             _ => None,
         });
-        let mut walk = Walk { coverage: self, globals, functions: functions.collect() };
+        let functions = functions.collect();
+        let (parameters, atomic) = (Vec::new(), false);
+        let mut walk = Walk { coverage: self, globals, plain, functions, parameters, atomic };
         file.items.iter().for_each(|item| walk.item(item));
     }
 
@@ -207,7 +216,13 @@ const ORDERING: &str = "ordering";
 struct Walk<'c, 'f> {
     coverage: &'c mut Coverage,
     globals: Vec<&'f str>,
+    /// Those that are not atomic.
+    plain: Vec<&'f str>,
     functions: Vec<&'f str>,
+    /// The parameters of the thread around the current position.
+    parameters: Vec<&'f str>,
+    /// Whether the current position is inside an `atomic` block.
+    atomic: bool,
 }
 
 impl<'f> Walk<'_, 'f> {
@@ -241,9 +256,10 @@ impl<'f> Walk<'_, 'f> {
                 self.note("", "record");
                 fields.iter().for_each(|(_, ty)| self.ty("record", ty));
             }
-            ItemKind::Var { atomic, ty, .. } => {
+            ItemKind::Var { atomic, ty, init, .. } => {
                 self.note("", if *atomic { "atomic var" } else { "var" });
                 ty.iter().for_each(|ty| self.ty("var", ty));
+                init.iter().for_each(|value| self.expr("var", value));
             }
             ItemKind::Object { ty, declarators } => {
                 let array = declarators.iter().any(|d| !d.dimensions.is_empty());
@@ -257,9 +273,12 @@ impl<'f> Walk<'_, 'f> {
                 self.block(name, body);
             }
             ItemKind::Thread { params, body, .. } => {
-                let name = if params.is_empty() { "thread" } else { "thread with parameter" };
+                let names = ["thread", "thread with parameter", "thread with two parameters"];
+                let name = names[params.len().min(2)];
                 self.note("", name);
+                self.parameters = params.iter().map(|(name, _)| name.text.as_str()).collect();
                 self.block(name, body);
+                self.parameters.clear();
             }
             ItemKind::Init(body) => {
                 self.note("", "init");
@@ -294,6 +313,12 @@ impl<'f> Walk<'_, 'f> {
                 ("channel", Some(ObjectArg::Expr(Expr { kind: ExprKind::Int(0), .. }))) => {
                     "rendezvous"
                 }
+                ("barrier", Some(ObjectArg::Expr(Expr { kind: ExprKind::Int(1), .. }))) => {
+                    "barrier of one"
+                }
+                ("barrier", Some(ObjectArg::Expr(Expr { kind: ExprKind::Int(3), .. }))) => {
+                    "barrier of three"
+                }
                 (word, _) => word,
             },
         };
@@ -316,6 +341,9 @@ impl<'f> Walk<'_, 'f> {
     fn stmt(&mut self, parent: &str, stmt: &'f Stmt) -> String {
         let name = self.name_of(stmt);
         self.note(parent, &name);
+        self.note_meaning(stmt);
+        let around = self.atomic;
+        self.atomic |= matches!(stmt.kind, StmtKind::Atomic(_));
         match &stmt.kind {
             StmtKind::Var { ty, init, .. } => {
                 ty.iter().for_each(|ty| self.ty(&name, ty));
@@ -364,7 +392,30 @@ impl<'f> Walk<'_, 'f> {
             | StmtKind::Skip
             | StmtKind::Yield => {}
         }
+        self.atomic = around;
         name
+    }
+
+    /// Notes what a statement depends on, where errors were found that its form does not show.
+    fn note_meaning(&mut self, stmt: &'f Stmt) {
+        let (condition, waits) = match &stmt.kind {
+            StmtKind::Await(condition) | StmtKind::Assume(condition) => (Some(condition), true),
+            StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => {
+                (Some(condition), false)
+            }
+            _ => (None, false),
+        };
+        let mentions = |names: &[&str]| condition.is_some_and(|e| mentions(e, names));
+        let (parameter, plain) = (mentions(&self.parameters), waits && mentions(&self.plain));
+        if parameter {
+            self.note("", "condition with a thread parameter");
+        }
+        if plain {
+            self.note("", "wait for a plain variable");
+        }
+        if self.atomic && matches!(stmt.kind, StmtKind::Choose(_)) {
+            self.note("", "choice in an atomic block");
+        }
     }
 
     fn name_of(&self, stmt: &Stmt) -> String {
@@ -411,38 +462,69 @@ impl<'f> Walk<'_, 'f> {
     }
 
     fn expr(&mut self, parent: &str, e: &'f Expr) {
-        let (name, parts): (String, Vec<&'f Expr>) = match &e.kind {
-            ExprKind::Int(_) => ("number".into(), vec![]),
-            ExprKind::Bool(_) => ("bool".into(), vec![]),
-            ExprKind::Null => ("null".into(), vec![]),
-            ExprKind::Name(_) | ExprKind::Error => ("name".into(), vec![]),
-            ExprKind::Array(values) => ("array".into(), values.iter().collect()),
-            ExprKind::Index(a, i) => ("index".into(), vec![a, i]),
-            ExprKind::Field(r, _) => ("field".into(), vec![r]),
-            ExprKind::Unary(UnaryOp::Not, e) => ("not".into(), vec![e]),
-            ExprKind::Unary(UnaryOp::Neg, e) => ("minus".into(), vec![e]),
-            ExprKind::AddressOf(e) => ("address".into(), vec![e]),
-            ExprKind::Deref(e) => ("deref".into(), vec![e]),
-            ExprKind::Binary(op, l, r) => (op.text().to_owned(), vec![l, r]),
-            ExprKind::If(c, a, b) => ("if value".into(), vec![c, a, b]),
+        let name: String = match &e.kind {
+            ExprKind::Int(_) => "number".into(),
+            ExprKind::Bool(_) => "bool".into(),
+            ExprKind::Null => "null".into(),
+            ExprKind::Name(_) | ExprKind::Error => "name".into(),
+            ExprKind::Array(_) => "array".into(),
+            ExprKind::Index(..) => "index".into(),
+            ExprKind::Field(..) => "field".into(),
+            ExprKind::Unary(UnaryOp::Not, _) => "not".into(),
+            ExprKind::Unary(UnaryOp::Neg, _) => "minus".into(),
+            ExprKind::AddressOf(_) => "address".into(),
+            ExprKind::Deref(_) => "deref".into(),
+            ExprKind::Binary(op, ..) => op.text().to_owned(),
+            ExprKind::If(..) => "if value".into(),
             ExprKind::Call(name, arguments) => {
                 if self.has_ordering(&name.text, arguments.len()) {
                     self.note(parent, ORDERING);
                 }
-                let known = if is_access(&name.text) { name.text.clone() } else { "call".into() };
-                (known, arguments.iter().collect())
+                if is_access(&name.text) { name.text.clone() } else { "call".into() }
             }
-            ExprKind::Method(object, name, arguments) => {
-                (name.text.clone(), std::iter::once(&**object).chain(arguments).collect())
-            }
-            ExprKind::Spawn(_, arguments) => ("spawn".into(), arguments.iter().collect()),
-            ExprKind::New(_, fields) => ("new".into(), fields.iter().map(|(_, e)| e).collect()),
-            ExprKind::Choose(range) => ("choose value".into(), vec![&range.lo, &range.hi]),
-            ExprKind::Quantifier(word, _, _, body) => (word.text.clone(), vec![body]),
+            ExprKind::Method(_, name, _) => name.text.clone(),
+            ExprKind::Spawn(..) => "spawn".into(),
+            ExprKind::New(..) => "new".into(),
+            ExprKind::Choose(_) => "choose value".into(),
+            ExprKind::Quantifier(word, ..) => word.text.clone(),
         };
         self.note(parent, &name);
-        parts.into_iter().for_each(|part| self.expr(&name, part));
+        if self.atomic && matches!(e.kind, ExprKind::Choose(_)) {
+            self.note("", "choice in an atomic block");
+        }
+        parts(e).into_iter().for_each(|part| self.expr(&name, part));
     }
+}
+
+/// The expressions directly inside an expression.
+fn parts(e: &Expr) -> Vec<&Expr> {
+    match &e.kind {
+        ExprKind::Int(_)
+        | ExprKind::Bool(_)
+        | ExprKind::Null
+        | ExprKind::Name(_)
+        | ExprKind::Error => vec![],
+        ExprKind::Array(values) => values.iter().collect(),
+        ExprKind::Field(e, _)
+        | ExprKind::Unary(_, e)
+        | ExprKind::AddressOf(e)
+        | ExprKind::Deref(e)
+        | ExprKind::Quantifier(_, _, _, e) => vec![e],
+        ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => vec![a, b],
+        ExprKind::If(c, a, b) => vec![c, a, b],
+        ExprKind::Call(_, arguments) | ExprKind::Spawn(_, arguments) => arguments.iter().collect(),
+        ExprKind::Method(object, _, arguments) => {
+            std::iter::once(&**object).chain(arguments).collect()
+        }
+        ExprKind::New(_, fields) => fields.iter().map(|(_, e)| e).collect(),
+        ExprKind::Choose(range) => vec![&range.lo, &range.hi],
+    }
+}
+
+/// Whether one of these names occurs in an expression.
+fn mentions(e: &Expr, names: &[&str]) -> bool {
+    matches!(&e.kind, ExprKind::Name(name) if names.contains(&name.as_str()))
+        || parts(e).into_iter().any(|part| mentions(part, names))
 }
 
 fn is_access(name: &str) -> bool {

@@ -109,10 +109,11 @@ pub(crate) struct Function {
 }
 
 /// The declaration and the name of each object.
-const OBJECTS: [(&str, &str); 16] = [
+const OBJECTS: [(&str, &str); 19] = [
     ("mutex m;", "m"),
     ("mutex m;", "m"),
     ("mutex ms[N];", "ms[_]"),
+    ("rwlock r;", "r"),
     ("rwlock r;", "r"),
     ("condvar c;", "c"),
     ("semaphore(1) s;", "s"),
@@ -122,6 +123,8 @@ const OBJECTS: [(&str, &str); 16] = [
     ("event(set) e;", "e"),
     ("event(auto, set) e;", "e"),
     ("barrier(2) b;", "b"),
+    ("barrier(1) b;", "b"),
+    ("barrier(3) b;", "b"),
     ("channel(1, int) q;", "q"),
     ("channel(2, Color) qc;", "qc"),
     ("channel(0, int) q0;", "q0"),
@@ -333,26 +336,27 @@ impl Writer {
     }
 
     fn thread(&mut self, number: usize, several: bool, threads: usize) {
-        let mut head = format!("thread t{number}");
-        self.scopes = vec![Vec::new()];
+        let mut parameters = Vec::new();
         if several {
-            let range = self.rng.pick(&["0..N", "1..=2", "0..2"]);
-            write!(head, "(i in {range})").expect("a string takes all");
-            self.scopes[0].push(Var {
-                name: "i".to_owned(),
-                ty: Ty::Int,
-                fixed: true,
-                local: true,
-            });
+            parameters.push(("i", self.rng.pick(&["0..N", "1..=2", "0..2"])));
         } else if self.rng.one_in(8) {
-            head += "(i in 3..=3)";
-            self.scopes[0].push(Var {
-                name: "i".to_owned(),
-                ty: Ty::Int,
-                fixed: true,
-                local: true,
-            });
+            parameters.push(("i", "3..=3"));
         }
+        if !parameters.is_empty() && self.rng.one_in(4) {
+            // One value, so that there are no more threads.
+            parameters.push(("k", self.rng.pick(&["1..2", "N..=2"])));
+        }
+        let parameter = |(name, _): &(&str, &str)| Var {
+            name: (*name).to_owned(),
+            ty: Ty::Int,
+            fixed: true,
+            local: true,
+        };
+        self.scopes = vec![parameters.iter().map(parameter).collect()];
+        let list: Vec<String> =
+            parameters.iter().map(|(name, range)| format!("{name} in {range}")).collect();
+        let list = if list.is_empty() { String::new() } else { format!("({})", list.join(", ")) };
+        let head = format!("thread t{number}{list}");
         self.line(&format!("{head} {{"));
         self.indent += 1;
         self.scopes.push(Vec::new());

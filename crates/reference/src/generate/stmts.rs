@@ -31,6 +31,7 @@ impl Writer {
         self.scopes.push(Vec::new());
         if !self.rng.one_in(8) {
             self.statements(depth + 1);
+            self.maybe_leave();
         }
         self.scopes.pop();
         self.indent -= 1;
@@ -204,7 +205,8 @@ impl Writer {
                 self.block(&format!("while {condition}"), depth);
             }
             3 | 4 => {
-                self.line("loop {");
+                let head = self.rng.pick(&["loop", "loop", "while true", "while !OFF && N > 1"]);
+                self.line(&format!("{head} {{"));
                 self.indent += 1;
                 self.scopes.push(Vec::new());
                 self.statements(depth + 1);
@@ -341,6 +343,7 @@ impl Writer {
         self.at = Place { no_wait: true, ..before };
         self.budget += 1;
         self.statements(depth + 1);
+        self.maybe_leave();
         self.at = before;
         self.scopes.pop();
         self.indent -= 1;
@@ -375,6 +378,13 @@ impl Writer {
                 self.scopes.last_mut().expect("statements are in a scope").push(var);
             }
             _ => self.line(&format!("{spawn};")),
+        }
+    }
+
+    /// Now and then leaves a loop at the end of a block inside it.
+    fn maybe_leave(&mut self) {
+        if self.at.looping && self.rng.one_in(3) {
+            self.leave();
         }
     }
 

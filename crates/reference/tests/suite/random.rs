@@ -5,7 +5,7 @@ use std::ops::Range;
 use preempt_lang::source::Source;
 use preempt_lang::syntax::parse;
 use preempt_reference::compare::{Selection, Verdict, compare};
-use preempt_reference::coverage::Coverage;
+use preempt_reference::coverage::{Coverage, Relation};
 use preempt_reference::generate::program;
 use preempt_reference::shrink::shrink;
 
@@ -13,6 +13,30 @@ const PROGRAMS: u64 = 1_000;
 
 /// For each program of which all searches are compared, this many of which only the states are.
 const MORE: u64 = 10;
+
+/// Pairs of constructs, the second directly inside the first, in which errors are likely.
+const PAIRS: [(&str, &str); 20] = [
+    ("while constant", "assert"),
+    ("while constant", "break"),
+    ("atomic", "call statement"),
+    ("atomic", "choose blocks"),
+    ("atomic", "await"),
+    ("atomic", "assume"),
+    ("atomic", "while"),
+    ("atomic", "return"),
+    ("atomic", "break"),
+    ("choose blocks", "atomic"),
+    ("choose blocks", "break"),
+    ("loop", "atomic"),
+    ("for", "continue"),
+    ("match", "await"),
+    ("else", "assert"),
+    ("init", "spawn statement"),
+    ("end", "await"),
+    ("fn", "atomic"),
+    ("fn", "await"),
+    ("thread with parameter", "while"),
+];
 
 /// The number of programs that CI uses, or `REFERENCE_PROGRAMS`.
 fn programs() -> u64 {
@@ -66,4 +90,9 @@ fn every_construct_is_generated() {
     }
     assert_eq!(coverage.missing(), [""; 0]);
     assert!(coverage.pairs.len() > 1_500, "only {} pairs of constructs", coverage.pairs.len());
+    let missing = PAIRS.iter().filter(|(outer, inner)| {
+        let pair = ((*outer).to_owned(), Relation::Inside, (*inner).to_owned());
+        !coverage.pairs.contains_key(&pair)
+    });
+    assert_eq!(missing.collect::<Vec<_>>(), [&("", ""); 0]);
 }
