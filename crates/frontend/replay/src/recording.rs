@@ -236,6 +236,15 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         self.histories[thread.index()].ops.get(last)
     }
 
+    /// Whether `thread`, which has just locked `lock` for reading, has overtaken a writer that waits
+    /// for other readers.
+    pub fn has_overtaken_writer(&self, thread: ThreadId, lock: u32) -> bool {
+        let others = || self.state.started().without(thread).iter();
+        let writes = |op: &Op| op.object == lock && op.kind == OpKind::Object(Action::WriteLock);
+        others().any(|other| self.next_op(other).is_some_and(writes))
+            && others().any(|other| self.state.holds(self.names.objects(), other, lock))
+    }
+
     /// Whether an assumption of a thread has failed.
     pub fn is_discarded(&self) -> bool {
         let waits = |thread| self.next_op(thread).is_some_and(|op| op.kind == OpKind::Assume);

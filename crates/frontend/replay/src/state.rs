@@ -145,6 +145,13 @@ impl State {
         Some(kind.show(&fields[..kind.fields()], thread_name, |value| value.to_string()))
     }
 
+    /// Whether a thread holds this lock.
+    pub(crate) fn holds(&self, objects: &Objects, thread: ThreadId, lock: u32) -> bool {
+        let (kind, at) = objects.of(lock);
+        let fields = self.fields(objects, at);
+        kind.lock_mode(&fields[..kind.fields()], thread).is_some()
+    }
+
     /// Adds the fields of all objects to `mixer`.
     pub fn absorb(&self, mixer: &mut Mixer) {
         self.fields.iter().for_each(|&field| mixer.absorb(field));

@@ -89,6 +89,9 @@ pub(crate) fn caveat(
 ) -> Option<String> {
     let cut = (!outcome.complete)
         .then(|| format!("not exhaustive: {}; {}", outcome.guarantee(), advice(outcome)));
+    // A complete search may still have assumed something of the schedules that it left out.
+    let assumed = (outcome.complete && !outcome.assumptions.is_empty())
+        .then(|| format!("assuming {}", outcome.assumptions.join(", and ")));
     let weak = match memory {
         DefaultMemory::RefusedBy(strategy) => used.weaker().map(|Weak { order, site }| {
             format!(
@@ -105,7 +108,7 @@ pub(crate) fn caveat(
              use what `preempt` has in its place, or accept it with `Check::allow_uncontrolled`"
         )
     });
-    let parts: Vec<String> = [cut, weak, uncontrolled].into_iter().flatten().collect();
+    let parts: Vec<String> = [cut, assumed, weak, uncontrolled].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

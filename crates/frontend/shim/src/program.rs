@@ -97,6 +97,9 @@ pub(crate) enum Assumption {
     /// A loop with an operation at this place has read old values for some rounds and reads the
     /// newest ones next.
     Visible(&'static Site<'static>),
+    /// A thread that locks for reading at this place does not wait for a writer that waits for
+    /// other readers.
+    ReadersFirst(&'static Site<'static>),
 }
 
 /// The assumptions of all workers of a search.
@@ -122,9 +125,11 @@ impl Assumptions {
         let mut words: Vec<String> = all
             .iter()
             .map(|assumption| match assumption {
-                Assumption::FairYield(site) => format!(
-                    "that the yield at {} lets other threads \
-                                                        run",
+                Assumption::FairYield(site) => {
+                    format!("that the yield at {} lets other threads run", place(site))
+                }
+                Assumption::ReadersFirst(site) => format!(
+                    "that the reader at {} does not wait for a writer that waits",
                     place(site)
                 ),
                 Assumption::SteadyExchange(site) => format!(

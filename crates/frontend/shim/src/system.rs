@@ -540,6 +540,9 @@ impl Drop for Execution<'_> {
         if let Some(site) = runtime.steady {
             self.program.assumptions.add(Assumption::SteadyExchange(site));
         }
+        if let Some(site) = runtime.overtaking {
+            self.program.assumptions.add(Assumption::ReadersFirst(site));
+        }
         self.program.record_used(runtime.used());
         self.program.keep(runtime.recording.into_names());
     }

@@ -139,11 +139,22 @@ pub fn linearize_handles<H: 'static>(
     LinearizeHandles { subject: Subject::new(StdArc::new(make), true, short_name::<H>()) }
 }
 
-/// The name of a type without its path.
-fn short_name<T>() -> &'static str {
+/// The name of a type without paths, and without its parameters unless it is a tuple, an array or a
+/// reference.
+fn short_name<T>() -> String {
     let name = type_name::<T>();
-    let path = name.split_once('<').map_or(name, |(path, _)| path);
-    path.rsplit("::").next().unwrap_or(path)
+    let is_path = name.starts_with(|first: char| first.is_alphabetic());
+    let name = name.split_once('<').filter(|_| is_path).map_or(name, |(path, _)| path);
+    let ends_path = |c: char| !c.is_alphanumeric() && c != '_' && c != ':';
+    name.split_inclusive(ends_path).filter_map(|path| path.rsplit("::").next()).collect()
+}
+
+#[test]
+fn types_have_short_names() {
+    assert_eq!(short_name::<std::sync::Mutex<i32>>(), "Mutex");
+    assert_eq!(short_name::<(std::sync::Mutex<i32>, usize)>(), "(Mutex<i32>, usize)");
+    assert_eq!(short_name::<[std::cell::Cell<bool>; 2]>(), "[Cell<bool>; 2]");
+    assert_eq!(short_name::<u8>(), "u8");
 }
 
 /// A structure that threads share, and its operations: see [the module](mod@crate::linearize).

@@ -47,11 +47,11 @@ pub(super) struct Subject<H> {
     pub(super) scenario: Option<String>,
     pub(super) check: Check,
     /// The name of the type under test.
-    pub(super) type_name: &'static str,
+    pub(super) type_name: String,
 }
 
 impl<H: 'static> Subject<H> {
-    pub(super) fn new(make: Make<H>, has_handles: bool, type_name: &'static str) -> Subject<H> {
+    pub(super) fn new(make: Make<H>, has_handles: bool, type_name: String) -> Subject<H> {
         Subject {
             make,
             has_handles,

@@ -251,6 +251,8 @@ pub(crate) struct Runtime {
     pub(crate) is_weak: bool,
     /// A weak exchange that was not allowed to fail spuriously once more.
     pub(crate) steady: Option<&'static Site<'static>>,
+    /// The place where a thread locked for reading while another one waited to write.
+    pub(crate) overtaking: Option<&'static Site<'static>>,
     /// The threads that were suspended in code that blocked them, and the first of them.
     pub(crate) stuck: (ThreadSet, Option<Box<Stuck>>),
     /// The position at which a thread was started.
@@ -314,6 +316,7 @@ impl Runtime {
             weak: None,
             is_weak: false,
             steady: None,
+            overtaking: None,
             stuck: (ThreadSet::EMPTY, None),
             spawned: None,
             harness: None,
@@ -549,6 +552,15 @@ impl Runtime {
         }
     }
 
+    /// The running thread does what may depend on which thread it is. If it drops a value whose last
+    /// reference another thread could have dropped, that has to be a step.
+    #[inline]
+    pub(crate) fn depends_on_thread(&mut self) {
+        if let Some(site) = self.threads[self.current].dropping {
+            self.restart.get_or_insert(RestartReason::Counted(site));
+        }
+    }
+
     /// Records that the running thread yields. Returns whether the yield has to be a step of its
     /// own, because the thread has yielded often since its last operation.
     pub(crate) fn yields(&mut self, site: &'static Site<'static>) -> bool {
@@ -568,9 +580,7 @@ impl Runtime {
         if thread.yielded.0 > 0 {
             op.yielded = std::mem::take(&mut thread.yielded).1.map(site::id);
         }
-        if let Some(site) = thread.dropping {
-            self.restart.get_or_insert(RestartReason::Counted(site));
-        }
+        self.depends_on_thread();
         let (thread, done) = (ThreadId::new(current), self.done as usize);
         if let Err(divergence) = self.recording.arrive_after(done, thread, op) {
             self.differs(&divergence);

@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use preempt_system::{Action, Kind};
+use preempt_replay::OpKind;
+use preempt_system::{Action, Kind, ThreadId};
 
 use crate::runtime::identity::Identity;
-use crate::runtime::{act, changes, describe, inside, is_set, with};
+use crate::runtime::{act, changes, describe, inside, is_set, op, point, with};
 use crate::thread::panicking;
 
 /// A lock of std, with the kind and the name of its mirror.
@@ -63,11 +64,45 @@ impl<L: Lock, T> Guarded<L, T> {
 }
 
 impl<L: Lock, T: ?Sized> Guarded<L, T> {
+    /// Whether the lock is poisoned, for code that has just locked it or has the only reference.
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Relaxed)
     }
 
+    /// The same for a thread that may not hold the lock: a step that reads the lock. Whatever
+    /// poisons a lock or clears it writes the lock, so the two are in an order.
+    #[track_caller]
+    pub(super) fn observe_poison(&self) -> bool {
+        let site = Site::caller();
+        if !self.identity.inside() {
+            return self.is_poisoned();
+        }
+        let location = self.locate(site);
+        point(op(OpKind::Peek, location, "is_poisoned", site));
+        self.identity.is_there(location, L::NOUN, site);
+        let poisoned = self.is_poisoned();
+        with(|runtime| {
+            runtime.outcome.value = u64::from(poisoned);
+            // Like std's, it does not synchronise.
+            runtime.note_weak(Relaxed);
+        });
+        describe(|| format!("is_poisoned() = {poisoned}"));
+        poisoned
+    }
+
+    #[track_caller]
     pub(super) fn clear_poison(&self) {
+        let site = Site::caller();
+        if self.identity.inside() {
+            let location = self.locate(site);
+            point(op(OpKind::Touch, location, "clear_poison", site));
+            self.identity.is_there(location, L::NOUN, site);
+            describe(|| "clear_poison()".into());
+            with(|runtime| {
+                (runtime.outcome.changed, runtime.outcome.progress) = (true, true);
+                runtime.recording.change(location);
+            });
+        }
         self.poisoned.store(false, Relaxed);
     }
 
@@ -101,6 +136,9 @@ impl<L: Lock, T: ?Sized> Guarded<L, T> {
         if self.identity.inside() {
             self.act(action, verb, site);
             describe(|| words.into());
+            if action == Action::ReadLock {
+                self.note_reader(site);
+            }
             return self.held(None, site);
         }
         // While an execution is torn down, no thread waits.
@@ -122,6 +160,13 @@ impl<L: Lock, T: ?Sized> Guarded<L, T> {
             let taken = self.act(action, verb, site) == 1;
             with(|runtime| runtime.outcome.value = u64::from(taken));
             describe(|| format!("{verb}() = {}", if taken { "Ok" } else { "WouldBlock" }));
+            if !taken {
+                // Like a relaxed load: it may fail because of a thread with which it does not
+                // synchronise.
+                with(|runtime| runtime.note_weak(Relaxed));
+            } else if action == Action::TryReadLock {
+                self.note_reader(site);
+            }
             return if taken { Ok(self.held(None, site)) } else { Err(WouldBlock) };
         }
         match real(&self.real) {
@@ -129,6 +174,20 @@ impl<L: Lock, T: ?Sized> Guarded<L, T> {
             Err(TryLockError::Poisoned(real)) => Ok(self.held(Some(real.into_inner()), site)),
             Err(TryLockError::WouldBlock) => Err(WouldBlock),
         }
+    }
+
+    /// The running thread reads from here on. If another thread waits to write, that is an
+    /// assumption: std lets a waiting writer block new readers.
+    fn note_reader(&self, site: &'static Site<'static>) {
+        let location = self.locate(site);
+        with(|runtime| {
+            let thread = ThreadId::new(runtime.current);
+            if runtime.overtaking.is_none()
+                && runtime.recording.has_overtaken_writer(thread, location)
+            {
+                runtime.overtaking = Some(site);
+            }
+        });
     }
 
     /// The lock, held by the running thread since `site`.
@@ -171,9 +230,12 @@ impl<L: Lock, G, T: ?Sized> Held<'_, L, G, T> {
         poison(poisoned, guard(self))
     }
 
-    /// A thread that started to unwind while it held the lock poisons it.
-    pub(super) fn poison_if_unwinding(&self) {
-        if (inside() || !is_set()) && !self.unwinding && panicking() {
+    /// Unlocks an exclusive lock. A thread that started to unwind while it held the lock poisons
+    /// it, in the step in which it unlocks.
+    pub(super) fn unlock_exclusive(&self, action: Action) {
+        let poisons = (inside() || !is_set()) && !self.unwinding && panicking();
+        self.unlock(action);
+        if poisons {
             self.lock.poisoned.store(true, Relaxed);
         }
     }
@@ -256,11 +318,13 @@ macro_rules! lock {
     ($name:ident, $text:literal, $try:ident) => {
         impl<T: ?Sized> $name<T> {
             /// Whether a thread has panicked while it held the lock exclusively.
+            #[track_caller]
             pub fn is_poisoned(&self) -> bool {
-                self.guarded.is_poisoned()
+                self.guarded.observe_poison()
             }
 
             /// Clears the poisoned state.
+            #[track_caller]
             pub fn clear_poison(&self) {
                 self.guarded.clear_poison();
             }

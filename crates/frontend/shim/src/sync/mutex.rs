@@ -99,8 +99,7 @@ impl<'a, T: ?Sized> Locked<'a, T> {
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        self.held.poison_if_unwinding();
-        self.held.unlock(Action::Unlock);
+        self.held.unlock_exclusive(Action::Unlock);
     }
 }
 

@@ -96,6 +96,10 @@ impl Once {
         let _running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let stage = self.stage.load(Ordering::Acquire);
         if stage != COMPLETE {
+            if stage == POISONED {
+                // While another attempt runs, `wait` waits.
+                self.stage.store(INCOMPLETE, Ordering::Release);
+            }
             let attempt = Attempt(self);
             f(&OnceState(stage == POISONED));
             std::mem::forget(attempt);

@@ -1,10 +1,14 @@
 //! A mirror of [`std::sync::RwLock`].
 //!
-//! No thread has priority: any thread that can take the lock may, so the behaviour of std on a
-//! platform, which may prefer writers or readers, is one of the schedules. std does not specify
-//! whether a reader may lock for reading again: where writers have priority, it deadlocks as soon
-//! as a writer waits. Inside a check a second read lock always waits for itself, so such code is
-//! found on every platform.
+//! std does not specify whether a waiting writer blocks new readers. Inside a check it does not:
+//! any thread that can take the lock may. Where writers have priority, there are fewer schedules,
+//! and more states in which no thread can move: a reader may wait for a writer, which waits for
+//! another reader, which waits for something that the first one would do. These deadlocks are not
+//! explored. So when a reader takes a lock that other readers hold while a writer waits for it, the
+//! outcome names that as an [assumption](crate::program::Assumption).
+//!
+//! Within one thread the difference is found: a second read lock always waits for itself, because it
+//! deadlocks as soon as a writer waits.
 
 use std::ops::DerefMut;
 use std::panic::Location as Site;
@@ -108,8 +112,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
-        self.held.poison_if_unwinding();
-        self.held.unlock(Action::WriteUnlock);
+        self.held.unlock_exclusive(Action::WriteUnlock);
     }
 }
 

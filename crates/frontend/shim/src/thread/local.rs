@@ -91,6 +91,7 @@ impl<T: 'static> LocalKey<T> {
         }
         let key = std::ptr::from_ref(self).addr();
         let known = with(|runtime| {
+            runtime.depends_on_thread();
             let locals = &runtime.threads[runtime.current].locals.0;
             locals.iter().find(|local| local.key == key).map(|local| local.value.clone())
         });

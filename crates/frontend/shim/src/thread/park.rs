@@ -98,7 +98,10 @@ impl fmt::Debug for Thread {
 /// The running thread.
 pub fn current() -> Thread {
     if is_set() {
-        Thread::checked(with(|runtime| runtime.current))
+        Thread::checked(with(|runtime| {
+            runtime.depends_on_thread();
+            runtime.current
+        }))
     } else {
         Thread::real(&std::thread::current())
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
+use std::sync::atomic::Ordering;
 
 use preempt_replay::OpKind;
 use preempt_system::{Action, ThreadId, ThreadSet};
@@ -172,6 +173,10 @@ pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
     let ended = with(|runtime| {
         let ended = runtime.has_ended(slot);
         runtime.outcome.value = u64::from(ended);
+        if ended {
+            // Like a relaxed load: it does not synchronise with the thread.
+            runtime.note_weak(Ordering::Relaxed);
+        }
         ended
     });
     describe(|| format!("is_finished() = {ended}"));

@@ -29,6 +29,7 @@ mod peers;
 mod ports;
 mod races;
 mod replays;
+mod std_semantics;
 mod stealing;
 mod traces;
 mod weak;

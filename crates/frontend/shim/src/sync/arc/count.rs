@@ -3,6 +3,7 @@
 
 use std::panic::Location as Site;
 use std::sync::Arc as Std;
+use std::sync::atomic::Ordering;
 
 use preempt_replay::{OpKind, SiteId};
 use preempt_system::{ThreadId, VectorClock};
@@ -120,6 +121,8 @@ pub(super) fn observe_counts_at(
         restart(RestartReason::Counted(made));
     }
     count(&shared, verb, site);
+    // std reads them with relaxed ordering.
+    with(|runtime| runtime.note_weak(Ordering::Relaxed));
     ObservedCounts(Some(address))
 }
 

@@ -20,7 +20,7 @@ use std::mem::ManuallyDrop;
 use std::panic::Location as Site;
 use std::sync::Arc as Std;
 
-use self::count::{address, count, counted, forget, observe_counts};
+use self::count::{Owners, address, count, counted, forget, observe_counts, register};
 use crate::foreign_threads;
 use crate::runtime::{accounts, inside, with};
 
@@ -55,6 +55,10 @@ impl<T> Arc<T> {
         let observed = observe_counts(&this, "into_inner", Site::caller());
         let std = this.into_std();
         let (address, weak) = (address(&std), Std::weak_count(&std));
+        if inside() {
+            // Whoever gets the value is ordered after this thread. No destructor runs here.
+            with(|runtime| _ = runtime.drop_reference(address, false));
+        }
         Std::into_inner(std).inspect(|_| {
             observed.acquire();
             forget(address, weak);
@@ -161,11 +165,18 @@ impl<T: Clone> Arc<T> {
     /// A mutable reference to the value, which is cloned if there are other references.
     #[track_caller]
     pub fn make_mut(this: &mut Arc<T>) -> &mut T {
-        let observed = observe_counts(this, "make_mut", Site::caller());
-        if Std::get_mut(&mut this.std).is_none() {
+        let site = Site::caller();
+        let observed = observe_counts(this, "make_mut", site);
+        if Std::get_mut(&mut this.std).is_some() {
+            observed.acquire();
+        } else if Std::strong_count(&this.std) > 1 {
             *this = Arc::new((**this).clone());
         } else {
+            // Only weak references are left: std moves the value, and they lose it.
             observed.acquire();
+            forget(address(&this.std), Std::weak_count(&this.std));
+            Std::make_mut(&mut this.std);
+            this.execution = register(address(&this.std), size_of::<T>(), Owners::Ours, site);
         }
         Std::get_mut(&mut this.std).expect("the reference is the only one")
     }

@@ -5,6 +5,7 @@
 //! which stores a load may read. Outside a check the types are std's.
 
 mod access;
+mod ordering;
 mod pointer;
 
 use std::convert::identity;
@@ -20,7 +21,7 @@ pub use std::sync::atomic::Ordering;
 use self::access::{Done, Stale, are_plain, commit, exclusive, expect, stop};
 use crate::runtime::identity::Identity;
 use crate::runtime::orderings::OrderingRole;
-use crate::runtime::{describe, inside, op, point, show, with};
+use crate::runtime::{describe, inside, is_programs_own, op, point, show, with};
 
 use Ordering::Relaxed;
 
@@ -81,6 +82,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.load(order);
                 }
+                ordering::check_load(order);
                 let kind = OpKind::Load(order);
                 let words = |value, _| format!("load() = {}", $shown(value));
                 let (Ok(value) | Err(value)) = self.access("load", kind, Site::caller(), |_| None, words);
@@ -94,6 +96,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.store(value, order);
                 }
+                ordering::check_store(order);
                 let words = |old, _| format!("store({}), was {}", $shown(value), $shown(old));
                 let _ = self.access("store", OpKind::Store(order), Site::caller(), |_| Some(value), words);
             }
@@ -124,6 +127,7 @@ macro_rules! atomic {
                 if !self.identity.inside() {
                     return self.inner.compare_exchange(current, new, success, failure);
                 }
+                ordering::check_failure(failure);
                 let verb = "compare_exchange";
                 let kind = OpKind::CompareExchange { success, failure };
                 self.exchange(verb, kind, Site::caller(), current, new)
@@ -147,6 +151,7 @@ macro_rules! atomic {
                 if !with(|runtime| runtime.options.weak_cas_failures) {
                     return self.compare_exchange(current, new, success, failure);
                 }
+                ordering::check_failure(failure);
                 let (verb, site) = ("compare_exchange_weak", Site::caller());
                 let exchange = (std::ptr::from_ref(self).addr(), $bits(current), $bits(new));
                 let kind = if with(|runtime| runtime.may_fail_spuriously(exchange, site)) {
@@ -290,8 +295,16 @@ macro_rules! atomic {
         }
 
         impl $(<$param>)? fmt::Debug for $name $(<$param>)? {
+            /// Like std's, this is a relaxed load, and so a scheduling point inside a check. While
+            /// the text of a panic is made, no other thread can run.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.inner.fmt(f)
+                if !inside() || !is_programs_own() || std::thread::panicking() {
+                    return self.inner.fmt(f);
+                }
+                let words = |value, _| format!("{{:?}} = {}", $shown(value));
+                let site = self.identity.site();
+                let (Ok(value) | Err(value)) = self.access("fmt", OpKind::Load(Relaxed), site, |_| None, words);
+                fmt::Debug::fmt(&value, f)
             }
         }
 
@@ -382,6 +395,7 @@ pub fn fence(order: Ordering) {
     if !inside() {
         return std::sync::atomic::fence(order);
     }
+    ordering::check_fence(order);
     let site = Site::caller();
     let replaced = with(|runtime| match &runtime.orderings {
         None => Some(order),
