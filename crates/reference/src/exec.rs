@@ -10,6 +10,7 @@ use crate::value::{At, Data, Life, Local, Operand, Task, Value};
 impl<'p> Run<'_, 'p> {
     /// Begins a statement.
     pub fn exec(&mut self, stmt: &'p Stmt) -> Result<(), Stop> {
+        self.model.begun.borrow_mut().insert(self.model.line(stmt.span));
         let at = At(stmt);
         let operands = match &stmt.kind {
             StmtKind::Assign { target, op, value } if self.is_shared_place(target) => {

@@ -1,11 +1,11 @@
 //! The declarations of a model, with names resolved, constants evaluated and types interned.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use preempt_lang::source::{Source, Span};
 use preempt_lang::syntax::ast::{
-    BinaryOp, Block, Expr, ExprKind, File, Item, ItemKind, Name, TypeExpr, UnaryOp,
+    BinaryOp, Block, Expr, ExprKind, File, Item, ItemKind, Name, Stmt, StmtKind, TypeExpr, UnaryOp,
 };
 
 use crate::types::{INT, Type, TypeId};
@@ -69,6 +69,8 @@ pub struct Model<'p> {
     pub init: Vec<&'p Block>,
     /// The invariants, with their names if they have one.
     pub invariants: Vec<(Option<&'p str>, &'p Expr)>,
+    /// The lines of the statements that a thread, or `init`, has begun.
+    pub begun: RefCell<BTreeSet<u32>>,
 }
 
 impl<'p> Model<'p> {
@@ -87,6 +89,7 @@ impl<'p> Model<'p> {
             starts: Vec::new(),
             init: Vec::new(),
             invariants: Vec::new(),
+            begun: RefCell::default(),
         };
         for item in &file.items {
             model.note_names(item);
@@ -228,6 +231,49 @@ impl<'p> Model<'p> {
                 }
             }
             other => panic!("{other:?} is not constant"),
+        }
+    }
+
+    /// The lines on which statements begin.
+    pub fn statement_lines(&self, file: &File) -> BTreeSet<u32> {
+        let mut lines = BTreeSet::new();
+        for item in &file.items {
+            if let ItemKind::Fn { body, .. }
+            | ItemKind::Thread { body, .. }
+            | ItemKind::Init(body) = &item.kind
+            {
+                self.add_lines(body, &mut lines);
+            }
+        }
+        lines
+    }
+
+    fn add_lines(&self, block: &Block, lines: &mut BTreeSet<u32>) {
+        for stmt in &block.stmts {
+            self.add_line(stmt, lines);
+        }
+    }
+
+    fn add_line(&self, stmt: &Stmt, lines: &mut BTreeSet<u32>) {
+        lines.insert(self.line(stmt.span));
+        match &stmt.kind {
+            StmtKind::If { then, otherwise, .. } => {
+                self.add_lines(then, lines);
+                otherwise.iter().for_each(|block| self.add_lines(block, lines));
+            }
+            StmtKind::While { body, .. }
+            | StmtKind::Loop { body }
+            | StmtKind::For { body, .. }
+            | StmtKind::Atomic(body)
+            | StmtKind::Block(body) => self.add_lines(body, lines),
+            StmtKind::Match { arms, .. } => {
+                arms.iter().for_each(|arm| self.add_lines(&arm.body, lines));
+            }
+            StmtKind::Choose(blocks) => {
+                blocks.iter().for_each(|block| self.add_lines(block, lines));
+            }
+            StmtKind::End(inner) => self.add_line(inner, lines),
+            _ => {}
         }
     }
 

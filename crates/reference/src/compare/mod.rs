@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 
 use preempt_explore::{Outcome, Plan, Search, Silent};
 use preempt_lang::source::Source;
+use preempt_lang::syntax::ast::File;
 use preempt_lang::syntax::parse;
 use preempt_machine::Machine;
 use preempt_system::FailureKind;
@@ -151,6 +152,7 @@ fn compare_or_panic(text: &str, selection: Selection) -> Verdict {
     // The walks are so short that a search meets other values and has to release cells.
     let narrow = || machine.clone().pack_for_observed_values(20);
     match compared.and_then(|plans| {
+        same_coverage(&machine, &model, &file)?;
         searches(&narrow(), &expected, Selection::First)?;
         Ok(plans)
     }) {
@@ -175,6 +177,27 @@ fn searches(
         compared.push(plan);
     }
     Ok(compared)
+}
+
+/// Compares the lines of statements that no execution has begun. All searches of a machine share the
+/// record of what was reached, and the first one visits all states.
+fn same_coverage(machine: &Machine, model: &Model<'_>, file: &File) -> Result<(), Disagreement> {
+    let unreached = machine.unreached();
+    let statements = unreached.iter().filter(|lines| lines.outcome.is_none());
+    let lines: BTreeSet<u32> = statements.flat_map(|lines| lines.first..=lines.last).collect();
+    let all = model.statement_lines(file);
+    let expected: BTreeSet<u32> = all.difference(&model.begun.borrow()).copied().collect();
+    // The lines between two statements may be a single brace.
+    let found: BTreeSet<u32> = lines.intersection(&all).copied().collect();
+    if found == expected {
+        return Ok(());
+    }
+    Err(Disagreement {
+        search: "statement coverage".to_owned(),
+        what: "unreached lines",
+        expected: format!("{expected:?}"),
+        found: format!("{found:?}"),
+    })
 }
 
 /// Runs a search. A panic is a bug of the product.

@@ -9,8 +9,6 @@ mod exprs;
 mod objects;
 mod stmts;
 
-use std::fmt::Write as _;
-
 /// A splitmix64 random number generator.
 pub struct Rng(u64);
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use preempt::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Condvar, Mutex, RwLock};
-use preempt::{Cache, Check, FailureKind, Order, Outcome, Reduction, thread};
+use preempt::{Cache, Check, FailureKind, Memory, Order, Outcome, Reduction, thread};
 use preempt_explore::pcg::Pcg;
 
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +214,8 @@ type Results = BTreeSet<Vec<Vec<usize>>>;
 
 fn explore(check: &Check, program: &'static Program) -> (Outcome, Results) {
     let results = StdMutex::new(Results::new());
-    let outcome = check.clone().keep_going().run(|| {
+    // A failed `try_lock` does not synchronise, so the default would explore weak memory.
+    let outcome = check.clone().memory(Memory::Sc).keep_going().run(|| {
         let mut shared = Shared::default();
         if let Place::Elsewhere = program.place {
             shared.elsewhere = (0..2).map(|_| AtomicUsize::new(0)).collect();

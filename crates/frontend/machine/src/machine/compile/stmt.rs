@@ -257,7 +257,9 @@ impl<'c> Slot<'c> {
     fn while_loop(&mut self, head: Address, condition: &'c Expr, body: &'c [Stmt]) {
         let span = self.span;
         match self.unless(condition) {
-            // No iteration: the code after the loop follows the test.
+            // No iteration: the code after the loop follows the test. Compiling it like any other
+            // loop, without the exit that a constant condition does not need, would make it an
+            // endless loop and hide every error after it.
             Branch::Never => {
                 if body.is_empty() {
                     self.pass_over(Item { span, outcome: Some(true) });
