@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{
     agree, closures, cluster, corpus, crates, instructions, kills, measure, native_speed, papers,
-    peers, real, record, robust, scale, spill, suites, workers,
+    peers, real, record, robust, scale, spill, structures, suites, workers,
 };
 
 #[derive(Parser)]
@@ -220,6 +220,20 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         time: u64,
     },
+    /// Check the linearizability of published data structures; downloads the crates
+    Structures {
+        /// Crates of data/structures.toml [default: all]
+        crates: Vec<String>,
+        /// Scenarios of at most 3 calls
+        #[arg(long)]
+        quick: bool,
+        /// Most preemptions
+        #[arg(long, default_value_t = 2)]
+        bound: u32,
+        /// CPU-seconds per structure
+        #[arg(long, default_value_t = 120)]
+        time: u64,
+    },
     /// One search of stateright in a process of its own
     #[command(hide = true)]
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
@@ -328,6 +342,11 @@ fn main() -> Result<ExitCode> {
         Command::Suites { crates, test, bound, time } => {
             let limits = suites::run::Limits { bound, time: Duration::from_secs(time) };
             suites::print(&suites::Ask { crates, test, limits })?
+        }
+        Command::Structures { crates, quick, bound, time } => {
+            let calls = quick.then_some(3);
+            let limits = structures::Limits { calls, bound, time: Duration::from_secs(time) };
+            structures::print(&structures::Ask { crates, limits })?
         }
         Command::StaterightOne { subject, size, jobs } => {
             peers::stateright::one(subject, size, jobs).map(|()| true)?
