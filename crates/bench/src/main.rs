@@ -240,7 +240,7 @@ enum Command {
     /// Compare with peers on the same models or tests, in one run
     Peers {
         /// Which peer; `pct` is the part of `rust` about random priorities
-        #[arg(value_parser = ["rust", "pct", "spin", "stateright"])]
+        #[arg(value_parser = ["genmc", "rust", "pct", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes
         #[arg(long)]
@@ -352,6 +352,7 @@ fn main() -> Result<ExitCode> {
             peers::stateright::one(subject, size, jobs).map(|()| true)?
         }
         Command::Peers { peer, quick } => match peer.as_str() {
+            "genmc" => peers::genmc::compare(quick)?,
             "rust" => peers::rust::compare(quick)?,
             "pct" => peers::rust::compare_priorities(quick)?,
             "spin" => peers::spin::compare(quick)?,

@@ -2,7 +2,8 @@
 //! explores every happens-before class of their executions once, and errors need the intended
 //! number of preemptions.
 
-use preempt::{Check, Count, Order, Outcome, Reduction, Verdict};
+use preempt::{Check, Count, Memory, Order, Outcome, Reduction, Verdict};
+use preempt_bench::peers::genmc;
 use preempt_bench::peers::rust::sources::of_preempt::body;
 
 fn explore(check: Check, test: &str) -> Outcome {
@@ -67,5 +68,28 @@ fn an_error_is_found_with_as_few_preemptions_as_it_needs() {
             Some(preemptions),
             "{test}"
         );
+    }
+}
+
+/// Under both memory models, the executions of GenMC's benchmarks are as many as GenMC publishes,
+/// except where waiting loops are counted in another way.
+#[test]
+fn as_many_executions_as_genmc_publishes() {
+    let rows = genmc::rows(true).expect("the list is well-formed");
+    assert!(rows.len() >= 20);
+    for row in rows {
+        for memory in [Memory::Sc, Memory::Weak] {
+            let counted = row.count(memory).expect("the search is complete");
+            assert_eq!(counted.executions, row.expected(memory), "{} {memory:?}", row.title());
+        }
+    }
+}
+
+#[test]
+fn a_number_that_differs_from_the_one_of_genmc_has_a_reason() {
+    for row in genmc::rows(false).expect("the list is well-formed") {
+        let differs =
+            [Memory::Sc, Memory::Weak].map(|memory| row.expected(memory) != row.published(memory));
+        assert_eq!(row.reason().is_some(), differs.contains(&true), "{}", row.title());
     }
 }
