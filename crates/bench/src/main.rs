@@ -189,6 +189,9 @@ enum Command {
     /// One exploration of a Rust test in a process of its own, for measurements
     #[command(hide = true)]
     RustOne { tool: peers::rust::Tool, mode: String, test: String, repeat: f64, cap: f64 },
+    /// One structure that a tool checks for linearizability, in a process of its own
+    #[command(hide = true)]
+    LinearizeOne { tool: peers::rust::Tool, structure: String, cap: f64 },
     /// Instructions of the hot paths, counted by valgrind, and the change since the last record
     Instructions,
     /// One of them, in a process of its own
@@ -239,8 +242,9 @@ enum Command {
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer; `pct` is the part of `rust` about random priorities
-        #[arg(value_parser = ["genmc", "rust", "pct", "spin", "stateright"])]
+        /// Which peer; `pct` and `lincheck` are the parts of `rust` about random priorities and
+        /// linearizability
+        #[arg(value_parser = ["genmc", "rust", "pct", "lincheck", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes
         #[arg(long)]
@@ -330,6 +334,9 @@ fn main() -> Result<ExitCode> {
             let mode = peers::rust::Mode::parse(&mode)?;
             peers::rust::Request { tool, mode, test: &test, repeat, cap }.here().map(|()| true)?
         }
+        Command::LinearizeOne { tool, structure, cap } => {
+            peers::rust::linearize::here(tool, &structure, cap).map(|()| true)?
+        }
         Command::Instructions => instructions::print().map(|()| true)?,
         Command::InstructionsOne { path, size } => {
             println!("{}", path.run(size)?);
@@ -355,6 +362,7 @@ fn main() -> Result<ExitCode> {
             "genmc" => peers::genmc::compare(quick)?,
             "rust" => peers::rust::compare(quick)?,
             "pct" => peers::rust::compare_priorities(quick)?,
+            "lincheck" => peers::rust::compare_linearizability(quick)?,
             "spin" => peers::spin::compare(quick)?,
             "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),

@@ -4,6 +4,7 @@
 
 use preempt::{Check, Count, Memory, Order, Outcome, Reduction, Verdict};
 use preempt_bench::peers::genmc;
+use preempt_bench::peers::rust::linearize;
 use preempt_bench::peers::rust::sources::of_preempt::body;
 
 fn explore(check: Check, test: &str) -> Outcome {
@@ -91,5 +92,23 @@ fn a_number_that_differs_from_the_one_of_genmc_has_a_reason() {
         let differs =
             [Memory::Sc, Memory::Weak].map(|memory| row.expected(memory) != row.published(memory));
         assert_eq!(row.reason().is_some(), differs.contains(&true), "{}", row.title());
+    }
+}
+
+/// The structures that are compared with lincheck. Two operations have 3, 8 and 10 scenarios of
+/// 1+1, 2+1 and 2+2 calls.
+#[test]
+fn structures_are_linearizable_or_fail_in_a_smallest_scenario() {
+    for (structure, scenarios, fails) in [
+        ("counter", 21, None),
+        ("counter, load and store", 1, Some("add(1) || add(2)")),
+        ("queue with a lock", 21, None),
+        ("queue, check-then-act", 7, Some("push(1); pop() || pop()")),
+        ("one slot", 6, Some("push(1); pop() || push(3)")),
+    ] {
+        let outcome = linearize::ours(structure, 60.0).expect("the structure is listed");
+        let failed = outcome.failed.as_ref().map(|failed| &*failed.scenario);
+        assert_eq!((outcome.scenarios, failed), (scenarios, fails), "{structure}");
+        assert_eq!(outcome.stopped, None, "{structure}");
     }
 }
