@@ -1,6 +1,6 @@
 //! Regenerates everything that Preempt claims: the corpus with its expectations, the tables of the
 //! papers, comparisons with the oracle on random programs, comparisons with peers, published test
-//! suites, growth of costs, counts of instructions; and records of such runs.
+//! suites and data structures, growth of costs, counts of instructions; and records of such runs.
 #![deny(unsafe_code)]
 
 pub mod agree;
@@ -22,6 +22,7 @@ pub mod robust;
 pub mod scale;
 pub mod spill;
 pub mod straight;
+pub mod structures;
 pub mod suites;
 pub mod table;
 pub mod workers;

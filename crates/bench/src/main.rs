@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use preempt_bench::papers::{Ask, Data, Extent, Paper, Part};
 use preempt_bench::{
     agree, closures, cluster, corpus, crates, instructions, kills, measure, native_speed, papers,
-    peers, real, record, robust, scale, spill, suites, workers,
+    peers, real, record, robust, scale, spill, structures, suites, workers,
 };
 
 #[derive(Parser)]
@@ -189,6 +189,9 @@ enum Command {
     /// One exploration of a Rust test in a process of its own, for measurements
     #[command(hide = true)]
     RustOne { tool: peers::rust::Tool, mode: String, test: String, repeat: f64, cap: f64 },
+    /// One structure that a tool checks for linearizability, in a process of its own
+    #[command(hide = true)]
+    LinearizeOne { tool: peers::rust::Tool, structure: String, cap: f64 },
     /// Instructions of the hot paths, counted by valgrind, and the change since the last record
     Instructions,
     /// One of them, in a process of its own
@@ -220,13 +223,28 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         time: u64,
     },
+    /// Check the linearizability of published data structures; downloads the crates
+    Structures {
+        /// Crates of data/structures.toml [default: all]
+        crates: Vec<String>,
+        /// Scenarios of at most 3 calls
+        #[arg(long)]
+        quick: bool,
+        /// Most preemptions
+        #[arg(long, default_value_t = 2)]
+        bound: u32,
+        /// CPU-seconds per structure
+        #[arg(long, default_value_t = 120)]
+        time: u64,
+    },
     /// One search of stateright in a process of its own
     #[command(hide = true)]
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer; `pct` is the part of `rust` about random priorities
-        #[arg(value_parser = ["rust", "pct", "spin", "stateright"])]
+        /// Which peer; `pct` and `lincheck` are the parts of `rust` about random priorities and
+        /// linearizability
+        #[arg(value_parser = ["genmc", "rust", "pct", "lincheck", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes
         #[arg(long)]
@@ -316,6 +334,9 @@ fn main() -> Result<ExitCode> {
             let mode = peers::rust::Mode::parse(&mode)?;
             peers::rust::Request { tool, mode, test: &test, repeat, cap }.here().map(|()| true)?
         }
+        Command::LinearizeOne { tool, structure, cap } => {
+            peers::rust::linearize::here(tool, &structure, cap).map(|()| true)?
+        }
         Command::Instructions => instructions::print().map(|()| true)?,
         Command::InstructionsOne { path, size } => {
             println!("{}", path.run(size)?);
@@ -329,12 +350,19 @@ fn main() -> Result<ExitCode> {
             let limits = suites::run::Limits { bound, time: Duration::from_secs(time) };
             suites::print(&suites::Ask { crates, test, limits })?
         }
+        Command::Structures { crates, quick, bound, time } => {
+            let calls = quick.then_some(3);
+            let limits = structures::Limits { calls, bound, time: Duration::from_secs(time) };
+            structures::print(&structures::Ask { crates, limits })?
+        }
         Command::StaterightOne { subject, size, jobs } => {
             peers::stateright::one(subject, size, jobs).map(|()| true)?
         }
         Command::Peers { peer, quick } => match peer.as_str() {
+            "genmc" => peers::genmc::compare(quick)?,
             "rust" => peers::rust::compare(quick)?,
             "pct" => peers::rust::compare_priorities(quick)?,
+            "lincheck" => peers::rust::compare_linearizability(quick)?,
             "spin" => peers::spin::compare(quick)?,
             "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preempt_explore::{Cache, Limits, Order, Plan, Silent, StoreKind};
@@ -261,6 +261,28 @@ pub fn seconds_of(process: u32) -> Result<f64> {
 /// CPU seconds of all child processes that have ended.
 pub fn children_seconds() -> Result<f64> {
     Ok(ticks("self", 15)? + ticks("self", 16)?)
+}
+
+/// The ratio of elapsed time to CPU time that a child process may take: the machine may be busy, and
+/// a process that hangs takes no CPU time.
+const WALL_FACTOR: u32 = 8;
+
+/// Waits for a child process that may take this much CPU time, and [`WALL_FACTOR`] times as much
+/// elapsed time. A process that takes more is killed; then there is no status.
+pub fn wait_within(child: &mut Child, time: Duration) -> Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        let used = seconds_of(child.id()).unwrap_or(0.0);
+        if used > time.as_secs_f64() || begin.elapsed() > time * WALL_FACTOR {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A field of /proc/PROCESS/stat, counted from 0, which is in hundredths of a second.

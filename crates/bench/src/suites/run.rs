@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use super::suite::Suite;
-use crate::measure::{children_seconds, seconds_of};
+use crate::measure::{children_seconds, wait_within};
 
 /// How a test ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +39,9 @@ pub struct Run {
 pub struct Limits {
     /// `LOOM_MAX_PREEMPTIONS`, for both tools.
     pub bound: u32,
-    /// CPU time of one test. A test that waits without running is stopped after [`WALL_FACTOR`]
-    /// times as much elapsed time.
+    /// CPU time of one test, as [`wait_within`] limits it.
     pub time: Duration,
 }
-
-/// The ratio of elapsed time to CPU time that a test may take: the machine may be busy, and a
-/// hanging test takes no CPU time.
-pub const WALL_FACTOR: u32 = 8;
 
 /// The tests of a suite, by name.
 #[derive(Clone, Debug)]
@@ -77,7 +72,6 @@ pub fn tests(binary: &Path, suite: &Suite) -> Result<Tests> {
 pub fn run(binary: &Path, test: &str, limits: Limits, log: &Path) -> Result<Run> {
     let output = File::create(log).with_context(|| format!("making {}", log.display()))?;
     let before = children_seconds()?;
-    let begin = Instant::now();
     let mut child = Command::new(binary)
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
         .env("LOOM_MAX_PREEMPTIONS", limits.bound.to_string())
@@ -87,18 +81,7 @@ pub fn run(binary: &Path, test: &str, limits: Limits, log: &Path) -> Result<Run>
         .stdout(output.try_clone()?)
         .stderr(output)
         .spawn()?;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break Some(status);
-        }
-        let used = seconds_of(child.id()).unwrap_or(0.0);
-        if used > limits.time.as_secs_f64() || begin.elapsed() > limits.time * WALL_FACTOR {
-            child.kill()?;
-            child.wait()?;
-            break None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let status = wait_within(&mut child, limits.time)?;
     let seconds = children_seconds()? - before;
     let said = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
     let verdict = match status {

@@ -2,7 +2,9 @@
 //! explores every happens-before class of their executions once, and errors need the intended
 //! number of preemptions.
 
-use preempt::{Check, Count, Order, Outcome, Reduction, Verdict};
+use preempt::{Check, Count, Memory, Order, Outcome, Reduction, Verdict};
+use preempt_bench::peers::genmc;
+use preempt_bench::peers::rust::linearize;
 use preempt_bench::peers::rust::sources::of_preempt::body;
 
 fn explore(check: Check, test: &str) -> Outcome {
@@ -67,5 +69,46 @@ fn an_error_is_found_with_as_few_preemptions_as_it_needs() {
             Some(preemptions),
             "{test}"
         );
+    }
+}
+
+/// Under both memory models, the executions of GenMC's benchmarks are as many as GenMC publishes,
+/// except where waiting loops are counted in another way.
+#[test]
+fn as_many_executions_as_genmc_publishes() {
+    let rows = genmc::rows(true).expect("the list is well-formed");
+    assert!(rows.len() >= 20);
+    for row in rows {
+        for memory in [Memory::Sc, Memory::Weak] {
+            let counted = row.count(memory).expect("the search is complete");
+            assert_eq!(counted.executions, row.expected(memory), "{} {memory:?}", row.title());
+        }
+    }
+}
+
+#[test]
+fn a_number_that_differs_from_the_one_of_genmc_has_a_reason() {
+    for row in genmc::rows(false).expect("the list is well-formed") {
+        let differs =
+            [Memory::Sc, Memory::Weak].map(|memory| row.expected(memory) != row.published(memory));
+        assert_eq!(row.reason().is_some(), differs.contains(&true), "{}", row.title());
+    }
+}
+
+/// The structures that are compared with lincheck. Two operations have 3, 8 and 10 scenarios of
+/// 1+1, 2+1 and 2+2 calls.
+#[test]
+fn structures_are_linearizable_or_fail_in_a_smallest_scenario() {
+    for (structure, scenarios, fails) in [
+        ("counter", 21, None),
+        ("counter, load and store", 1, Some("add(1) || add(2)")),
+        ("queue with a lock", 21, None),
+        ("queue, check-then-act", 7, Some("push(1); pop() || pop()")),
+        ("one slot", 6, Some("push(1); pop() || push(3)")),
+    ] {
+        let outcome = linearize::ours(structure, 60.0).expect("the structure is listed");
+        let failed = outcome.failed.as_ref().map(|failed| &*failed.scenario);
+        assert_eq!((outcome.scenarios, failed), (scenarios, fails), "{structure}");
+        assert_eq!(outcome.stopped, None, "{structure}");
     }
 }

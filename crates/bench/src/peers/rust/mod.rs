@@ -1,4 +1,4 @@
-//! loom and shuttle on the same sources as Preempt, in one run.
+//! loom, shuttle and lincheck on the same sources as Preempt, in one run.
 //!
 //! Explorations run in child processes, one after the other. Rates are per CPU-second of the
 //! exploring thread, because the machine may be busy, and the fastest of three runs counts; the
@@ -12,10 +12,12 @@
 
 pub mod bugs;
 pub mod child;
+pub mod linearize;
 pub mod meter;
 pub mod plain;
 pub mod sources;
 pub mod speed;
+pub mod structures;
 pub mod table;
 pub mod tools;
 pub mod truth;
@@ -63,6 +65,14 @@ pub fn compare_priorities(quick: bool) -> Result<bool> {
     Ok(behind.is_empty())
 }
 
+/// Prints the table of linearizability only; returns whether all of Preempt's verdicts are correct.
+pub fn compare_linearizability(quick: bool) -> Result<bool> {
+    if !cfg!(feature = "peers") {
+        bail!("{NOT_BUILT}");
+    }
+    linearize::structures(Times::of(quick))
+}
+
 /// Prints the tables; returns whether all of Preempt's answers to known questions are correct.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
@@ -75,7 +85,7 @@ pub fn compare(quick: bool) -> Result<bool> {
     speed::long(times, &mut behind)?;
     bugs::first(times, &mut behind)?;
     bugs::priorities(times, &mut behind)?;
-    let right = truth::probes(times)?;
+    let right = truth::probes(times)? & linearize::structures(times)?;
     println!(
         "\nbehind, or not as far ahead as is wanted (10 × loom, 1.5 × shuttle, 1 × shuttle on long \
          runs; never more executions):"
