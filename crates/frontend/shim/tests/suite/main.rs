@@ -29,6 +29,7 @@ mod peers;
 mod ports;
 mod races;
 mod replays;
+mod seq_cst;
 mod stealing;
 mod traces;
 mod weak;
