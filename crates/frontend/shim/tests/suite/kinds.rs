@@ -380,7 +380,8 @@ impl Stack {
 /// top and its successor.
 #[test]
 fn a_stack_has_the_aba_problem() {
-    fails_in_searches(|check| check, FailureKind::Panic, || {
+    let usual: fn(Check) -> Check = |check| check;
+    fails_in_searches(usual, FailureKind::Panic, || {
         let nodes: Vec<*mut Node> = (0..2)
             .map(|value| Box::into_raw(Box::new(Node { next: std::ptr::null_mut(), value })))
             .collect();
