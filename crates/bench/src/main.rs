@@ -130,6 +130,9 @@ enum Command {
         /// Seed of the first program
         #[arg(long, default_value_t = 0)]
         seed: u64,
+        /// Compare the search over execution graphs with all executions under weak memory instead
+        #[arg(long)]
+        weak: bool,
     },
     /// Some of them, in a process of its own
     #[command(hide = true)]
@@ -225,8 +228,9 @@ enum Command {
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer; `pct` is the part of `rust` about random priorities
-        #[arg(value_parser = ["rust", "pct", "spin", "stateright"])]
+        /// Which peer; `pct` and `litmus` are the parts of `rust` about random priorities and
+        /// about weak memory
+        #[arg(value_parser = ["rust", "pct", "litmus", "spin", "stateright"])]
         peer: String,
         /// Smaller sizes
         #[arg(long)]
@@ -294,7 +298,8 @@ fn main() -> Result<ExitCode> {
             crates::run(&crates::Ask { only, bound, seconds })?
         }
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
-        Command::Closures { programs, seed } => closures::many(programs, seed)?,
+        Command::Closures { programs, seed, weak: true } => closures::weak(programs, seed),
+        Command::Closures { programs, seed, weak: false } => closures::many(programs, seed)?,
         Command::ClosuresBatch { from, to } => {
             closures::batch(from, to);
             true
@@ -335,6 +340,7 @@ fn main() -> Result<ExitCode> {
         Command::Peers { peer, quick } => match peer.as_str() {
             "rust" => peers::rust::compare(quick)?,
             "pct" => peers::rust::compare_priorities(quick)?,
+            "litmus" => peers::rust::compare_litmus(quick)?,
             "spin" => peers::spin::compare(quick)?,
             "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),

@@ -12,6 +12,7 @@
 
 pub mod bugs;
 pub mod child;
+mod litmus;
 pub mod meter;
 pub mod plain;
 pub mod sources;
@@ -63,6 +64,14 @@ pub fn compare_priorities(quick: bool) -> Result<bool> {
     Ok(behind.is_empty())
 }
 
+/// Prints the table of litmus tests only; returns whether Preempt shows exactly what is allowed.
+pub fn compare_litmus(quick: bool) -> Result<bool> {
+    if !cfg!(feature = "peers") {
+        bail!("{NOT_BUILT}");
+    }
+    litmus::compare(Times::of(quick))
+}
+
 /// Prints the tables; returns whether all of Preempt's answers to known questions are correct.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
@@ -75,7 +84,8 @@ pub fn compare(quick: bool) -> Result<bool> {
     speed::long(times, &mut behind)?;
     bugs::first(times, &mut behind)?;
     bugs::priorities(times, &mut behind)?;
-    let right = truth::probes(times)?;
+    let mut right = truth::probes(times)?;
+    right &= litmus::compare(times)?;
     println!(
         "\nbehind, or not as far ahead as is wanted (10 × loom, 1.5 × shuttle, 1 × shuttle on long \
          runs; never more executions):"
