@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use preempt_closures::generate;
 use preempt_closures::many::{self, Report};
+use preempt_closures::weak;
 
 use crate::table::{Table, grouped};
 
@@ -60,6 +61,18 @@ pub fn many(programs: u64, seed: u64) -> Result<bool> {
     println!("programs on which each strategy was compared\n{}", table.to_text());
     println!("{wrong} disagreements");
     Ok(wrong == 0)
+}
+
+/// Compares `programs` programs under weak memory from `seed` on, in this process. Returns whether
+/// all agree.
+pub fn weak(programs: u64, seed: u64) -> bool {
+    let report = weak::run(seed..seed + programs, |at| {
+        if at > seed && (at - seed).is_multiple_of(1_000) {
+            eprintln!("{} of {programs} programs", at - seed);
+        }
+    });
+    println!("{programs} programs under weak memory from seed {seed}\n{report}");
+    report.disagreements.is_empty()
 }
 
 /// The result of one child.

@@ -130,6 +130,9 @@ enum Command {
         /// Seed of the first program
         #[arg(long, default_value_t = 0)]
         seed: u64,
+        /// Compare the search over execution graphs with all executions under weak memory instead
+        #[arg(long)]
+        weak: bool,
     },
     /// Some of them, in a process of its own
     #[command(hide = true)]
@@ -242,9 +245,11 @@ enum Command {
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer; `pct` and `lincheck` are the parts of `rust` about random priorities and
-        /// linearizability
-        #[arg(value_parser = ["genmc", "rust", "pct", "lincheck", "spin", "stateright"])]
+        /// Which peer; `pct`, `litmus` and `lincheck` are the parts of `rust` about random priorities,
+        /// weak memory and linearizability
+        #[arg(value_parser = [
+            "genmc", "rust", "pct", "litmus", "lincheck", "spin", "stateright",
+        ])]
         peer: String,
         /// Smaller sizes
         #[arg(long)]
@@ -312,7 +317,8 @@ fn main() -> Result<ExitCode> {
             crates::run(&crates::Ask { only, bound, seconds })?
         }
         Command::Random { what, programs, from } => agree::many(what, from, programs)?,
-        Command::Closures { programs, seed } => closures::many(programs, seed)?,
+        Command::Closures { programs, seed, weak: true } => closures::weak(programs, seed),
+        Command::Closures { programs, seed, weak: false } => closures::many(programs, seed)?,
         Command::ClosuresBatch { from, to } => {
             closures::batch(from, to);
             true
@@ -363,6 +369,7 @@ fn main() -> Result<ExitCode> {
             "rust" => peers::rust::compare(quick)?,
             "pct" => peers::rust::compare_priorities(quick)?,
             "lincheck" => peers::rust::compare_linearizability(quick)?,
+            "litmus" => peers::rust::compare_litmus(quick)?,
             "spin" => peers::spin::compare(quick)?,
             "stateright" => peers::stateright::compare(quick)?,
             other => unreachable!("the parser knows no peer {other}"),

@@ -15,3 +15,4 @@ pub mod program;
 mod random;
 pub mod reference;
 pub mod shrink;
+pub mod weak;

@@ -132,6 +132,17 @@ impl Program {
         self.locations.len() - 1
     }
 
+    /// Whether a location is accessed plainly.
+    pub fn is_plain(&self, location: usize) -> bool {
+        self.threads.iter().flatten().any(|instruction| {
+            matches!(
+                *instruction,
+                Instruction::Load(_, accessed, Order::Plain)
+                | Instruction::Store(accessed, _, Order::Plain) if accessed == location
+            )
+        })
+    }
+
     fn block(&mut self, text: &str, instructions: &mut Vec<Instruction>) {
         let mut rest = text.trim();
         while !rest.is_empty() {

@@ -46,7 +46,7 @@ fn results(program: &Program) -> Vec<(String, bool)> {
     }
     for (location, name) in program.locations.iter().enumerate() {
         if !program.mutexes[location] {
-            results.push((name.clone(), !is_plain(program, location)));
+            results.push((name.clone(), !program.is_plain(location)));
         }
     }
     results
@@ -83,16 +83,6 @@ fn model_with(program: &Program, end: &str) -> String {
         let _ = writeln!(text, "    join handle{thread};");
     }
     text + end + "}\n"
-}
-
-fn is_plain(program: &Program, location: usize) -> bool {
-    program.threads.iter().flatten().any(|instruction| {
-        matches!(
-            *instruction,
-            Instruction::Load(_, accessed, Order::Plain)
-            | Instruction::Store(accessed, _, Order::Plain) if accessed == location
-        )
-    })
 }
 
 fn block(program: &Program, code: &[Instruction], text: &mut String) {

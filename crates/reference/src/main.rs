@@ -158,7 +158,8 @@ fn random_weak(from: u64, programs: u64) -> bool {
     }
     println!(
         "{programs} models with weak memory from seed {from}: {agree} agree, {disagree} disagree, \
-         {large} too large; {all} graphs, {dead} dead ends"
+         {large} too large; {all} graphs, {dead} dead ends ({:.1} %)",
+        100.0 * dead as f64 / all.max(1) as f64
     );
     disagree == 0
 }

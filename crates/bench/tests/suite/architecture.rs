@@ -232,10 +232,11 @@ fn the_engine_has_layers() {
     assert!(files > 90, "{files} files");
 }
 
-/// The table of slots; a probe that shares racing data; the mirrors that run coroutines, hold
+/// The table of slots; a probe and litmus tests that share racing data; the mirrors that run coroutines, hold
 /// shared values or lend from a stack; and the code that shares memory with an executable. The
 /// runtime inside the executable is unsafe throughout: see [`RUNTIME`].
 const UNSAFE: &[&str] = &[
+    "crates/bench/src/peers/rust/sources/litmus.rs",
     "crates/bench/src/peers/rust/sources/probes.rs",
     "crates/closures/src/mirror/shared.rs",
     "crates/explore/src/engine/memory.rs",

@@ -13,6 +13,7 @@
 pub mod bugs;
 pub mod child;
 pub mod linearize;
+mod litmus;
 pub mod meter;
 pub mod plain;
 pub mod sources;
@@ -73,6 +74,14 @@ pub fn compare_linearizability(quick: bool) -> Result<bool> {
     linearize::structures(Times::of(quick))
 }
 
+/// Prints the table of litmus tests only; returns whether Preempt shows exactly what is allowed.
+pub fn compare_litmus(quick: bool) -> Result<bool> {
+    if !cfg!(feature = "peers") {
+        bail!("{NOT_BUILT}");
+    }
+    litmus::compare(Times::of(quick))
+}
+
 /// Prints the tables; returns whether all of Preempt's answers to known questions are correct.
 pub fn compare(quick: bool) -> Result<bool> {
     if !cfg!(feature = "peers") {
@@ -85,7 +94,7 @@ pub fn compare(quick: bool) -> Result<bool> {
     speed::long(times, &mut behind)?;
     bugs::first(times, &mut behind)?;
     bugs::priorities(times, &mut behind)?;
-    let right = truth::probes(times)? & linearize::structures(times)?;
+    let right = truth::probes(times)? & linearize::structures(times)? & litmus::compare(times)?;
     println!(
         "\nbehind, or not as far ahead as is wanted (10 × loom, 1.5 × shuttle, 1 × shuttle on long \
          runs; never more executions):"

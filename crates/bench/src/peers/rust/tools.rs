@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use preempt::{Check, Count, FailureKind, Order};
+use preempt::{Check, Count, FailureKind, Memory, Order, Reduction};
 
 use super::meter::{self, Ended};
 use super::sources;
@@ -28,6 +28,8 @@ pub enum Mode {
     Dfs,
     /// Like [`Mode::All`], with at most this many preemptions.
     Bound(u32),
+    /// All execution graphs under weak memory, each once.
+    Graphs,
     /// Random schedules from this seed.
     Random(u64),
     /// Random priorities (depth 3) from this seed.
@@ -43,6 +45,7 @@ impl Mode {
         match self {
             Mode::All => "all".into(),
             Mode::Dfs => "dfs".into(),
+            Mode::Graphs => "graphs".into(),
             Mode::Bound(bound) => format!("bound:{bound}"),
             Mode::Random(seed) => format!("random:{seed}"),
             Mode::Pct(seed) => format!("pct:{seed}"),
@@ -54,6 +57,7 @@ impl Mode {
         match self {
             Mode::All => "unbounded".into(),
             Mode::Dfs => "dfs".into(),
+            Mode::Graphs => "graphs".into(),
             Mode::Bound(bound) => format!("≤{bound}"),
             Mode::Random(_) => "random".into(),
             Mode::Pct(_) => "pct".into(),
@@ -66,6 +70,7 @@ impl Mode {
         Ok(match name {
             "all" => Mode::All,
             "dfs" => Mode::Dfs,
+            "graphs" => Mode::Graphs,
             "bound" => Mode::Bound(number.parse()?),
             "random" => Mode::Random(number.parse()?),
             "pct" => Mode::Pct(number.parse()?),
@@ -101,6 +106,7 @@ pub fn check(mode: Mode) -> Check {
         Mode::All => Check::new().unbounded(),
         Mode::Bound(bound) => Check::new().bound(bound),
         Mode::Dfs => Check::new().unbounded().order(Order::Executions).count(Count::Executions),
+        Mode::Graphs => Check::new().memory(Memory::Weak).unbounded().reduce(Reduction::Graphs),
         Mode::Random(seed) => {
             Check::new().order(Order::Random).seed(seed).runs(u64::MAX).count(Count::Executions)
         }
@@ -151,7 +157,9 @@ fn loom(mode: Mode, body: fn(), cap: f64) -> Result<Ended> {
     builder.preemption_bound = match mode {
         Mode::All => None,
         Mode::Bound(bound) => Some(bound as usize),
-        Mode::Dfs | Mode::Random(_) | Mode::Pct(_) => bail!("loom has no mode {mode:?}"),
+        Mode::Dfs | Mode::Graphs | Mode::Random(_) | Mode::Pct(_) => {
+            bail!("loom has no mode {mode:?}")
+        }
     };
     meter::limit(cap);
     Ok(caught(|| {
@@ -170,7 +178,7 @@ fn shuttle(mode: Mode, body: fn(), cap: f64) -> Result<Ended> {
         Mode::Dfs => Box::new(DfsScheduler::new(None, false)),
         Mode::Random(seed) => Box::new(RandomScheduler::new_from_seed(seed, usize::MAX)),
         Mode::Pct(seed) => Box::new(PctScheduler::new_from_seed(seed, DEPTH as usize, usize::MAX)),
-        Mode::All | Mode::Bound(_) => bail!("shuttle has no mode {mode:?}"),
+        Mode::All | Mode::Graphs | Mode::Bound(_) => bail!("shuttle has no mode {mode:?}"),
     };
     let mut config = shuttle::Config::new();
     config.failure_persistence = shuttle::FailurePersistence::None;

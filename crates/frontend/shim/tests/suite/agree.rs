@@ -41,6 +41,26 @@ struct Program {
     place: Place,
 }
 
+impl Program {
+    /// Whether everything that orders two operations synchronises, so that the execution graphs
+    /// under weak memory are the traces: see [`seq_cst`](crate::seq_cst).
+    fn is_synchronised(&self) -> bool {
+        let is_not = |op: &Op| {
+            matches!(
+                op,
+                Op::TryLock(_)
+                    | Op::WaitTimeout(_)
+                    | Op::Wait(_)
+                    | Op::NotifyOne
+                    | Op::NotifyAll
+                    | Op::ParkTimeout
+                    | Op::Spin(_)
+            )
+        };
+        !self.threads.iter().flatten().any(is_not)
+    }
+}
+
 /// When threads are started.
 #[derive(Clone, Copy, Debug)]
 enum Start {
@@ -244,7 +264,7 @@ fn spins(program: &'static Program) -> bool {
 
 #[test]
 fn reductions_lose_nothing() {
-    let (mut compared, mut deadlocks, mut spinning) = (0, 0, 0);
+    let (mut compared, mut deadlocks, mut spinning, mut with_graphs) = (0, 0, 0, 0);
     for seed in 0..400 {
         let program: &'static Program = Box::leak(Box::new(random(seed)));
         let (brute, results) =
@@ -279,6 +299,12 @@ fn reductions_lose_nothing() {
             all("source", Check::new().reduce(Reduction::Source));
             all("sleep", Check::new().reduce(Reduction::Sleep));
         }
+        if !spins && program.is_synchronised() {
+            let graphs = Check::new().memory(Memory::Weak).unbounded().reduce(Reduction::Graphs);
+            let graphs = all("graphs", graphs);
+            assert_eq!(graphs.executions(), graphs.traces(), "graphs on {seed}: {program:?}");
+            with_graphs += 1;
+        }
         let icb = all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(60));
         for bound in 0..3 {
             let (plain, seen) =
@@ -298,5 +324,6 @@ fn reductions_lose_nothing() {
             }
         }
     }
+    assert!(with_graphs > 30, "{with_graphs}");
     assert!(compared > 150 && deadlocks > 20 && spinning > 3, "{compared} {deadlocks} {spinning}");
 }

@@ -29,6 +29,7 @@ mod peers;
 mod ports;
 mod races;
 mod replays;
+mod seq_cst;
 mod std_semantics;
 mod stealing;
 mod traces;

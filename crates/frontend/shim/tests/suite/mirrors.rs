@@ -14,6 +14,8 @@ use preempt::sync::mpsc::{
 use preempt::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, Weak};
 use preempt::{Check, Outcome, Reduction, thread};
 
+use crate::seq_cst;
+
 /// Explores all schedules, and runs once outside a check.
 #[track_caller]
 fn both(body: impl Fn() + Sync) -> Outcome {
@@ -23,8 +25,9 @@ fn both(body: impl Fn() + Sync) -> Outcome {
 
 #[track_caller]
 fn inside(body: impl Fn() + Sync) -> Outcome {
-    let outcome = Check::new().unbounded().run(body);
+    let outcome = Check::new().unbounded().run(&body);
     assert!(outcome.complete && outcome.findings.is_empty(), "{:?}", outcome.findings);
+    seq_cst::compare(body);
     outcome
 }
 

@@ -8,6 +8,8 @@ use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use preempt::sync::{Arc, Condvar, Mutex};
 use preempt::{Cache, Check, Order, Reduction, hint, thread};
 
+use crate::seq_cst;
+
 /// Every strategy that explores all schedules.
 fn complete() -> [Check; 6] {
     [
@@ -38,6 +40,7 @@ fn results<T: Ord + Clone + std::fmt::Debug + Send>(body: impl Fn() -> T + Sync)
         let seen = seen.into_inner().unwrap();
         assert_eq!(all.get_or_insert(seen.clone()), &seen, "{check:?}");
     }
+    seq_cst::compare(|| drop(body()));
     all.expect("there is a strategy")
 }
 

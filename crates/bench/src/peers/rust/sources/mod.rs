@@ -1,8 +1,8 @@
 //! One source text for each test, compiled with each tool's mirrors of std.
 //!
 //! A source uses `super::{sync, thread, cell, Arc}` and nothing of a tool. All orderings are
-//! sequentially consistent. Shared objects are in the tool's `Arc`, except with loom: it explores
-//! ten times as many executions with its own `Arc`, so it gets std's.
+//! sequentially consistent, except in the litmus tests. Shared objects are in the tool's `Arc`,
+//! except with loom: it explores ten times as many executions with its own `Arc`, so it gets std's.
 
 /// The sources with the mirrors of one tool, and their names.
 macro_rules! sources {
@@ -15,6 +15,7 @@ macro_rules! sources {
         pub mod $of {
             pub mod chase_lev;
             pub mod counters;
+            pub mod litmus;
             pub mod locks;
             pub mod probes;
             pub mod the;
@@ -56,6 +57,7 @@ macro_rules! sources {
                     "panic and join" => probes::panic_and_join,
                     "race" => probes::race,
                     "leak" => probes::leak,
+                    name if crate::peers::rust::litmus::choose(name) => litmus::execute,
                     _ => return None,
                 })
             }
