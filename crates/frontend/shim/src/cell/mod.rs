@@ -6,6 +6,7 @@
 //!
 //! Types that threads cannot share, such as `RefCell`, are std's.
 
+mod lasting;
 mod plain;
 mod pointer;
 
@@ -19,6 +20,7 @@ use crate::runtime::identity::Identity;
 use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::{CellAccess, changes, inside, op, point, with};
 
+pub(crate) use self::lasting::LastingAccesses;
 pub use self::plain::Cell;
 pub use self::pointer::{ConstPtr, MutPtr};
 pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
@@ -48,17 +50,20 @@ impl<T> UnsafeCell<T> {
 
 impl<T: ?Sized> UnsafeCell<T> {
     /// Reads the value. The pointer must not outlive the closure: later uses of it are not
-    /// observed.
+    /// observed. The whole closure counts as one access, as in loom.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        self.access(Access::Read, Site::caller());
+        let accessed = self.access(Access::Read, Site::caller());
+        let _lasting = accessed.map(|accessed| accessed.lasts(Some(&self.identity)));
         f(self.value.get())
     }
 
-    /// Writes the value. The pointer must not outlive the closure.
+    /// Writes the value. The pointer must not outlive the closure, and the whole closure counts as
+    /// one access, as in loom.
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        self.access(Access::Write, Site::caller());
+        let accessed = self.access(Access::Write, Site::caller());
+        let _lasting = accessed.map(|accessed| accessed.lasts(Some(&self.identity)));
         f(self.value.get())
     }
 
@@ -117,7 +122,8 @@ impl<T: ?Sized> UnsafeCell<T> {
 }
 
 /// An access to a cell of an execution.
-struct Accessed {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accessed {
     cell: u32,
     made: &'static Site<'static>,
     access: Access,
@@ -128,14 +134,16 @@ struct Accessed {
 impl Accessed {
     /// Records one more access by the same pointer, at `site`, if the pointer was made in the
     /// execution that runs.
-    fn again(&self, site: &'static Site<'static>) {
+    fn again(&self, site: &'static Site<'static>) -> Option<Accessed> {
         if !inside() || with(|runtime| runtime.execution) != self.execution {
-            return;
+            return None;
         }
         if self.access == Access::Write {
             changes();
         }
-        Accessed { site, ..*self }.note();
+        let accessed = Accessed { site, ..*self };
+        accessed.note();
+        Some(accessed)
     }
 
     /// Records the access. If it is a race, the step fails; the thread continues, which is harmless
@@ -148,16 +156,17 @@ impl Accessed {
             let done = runtime.recording.state().counts()[current];
             let thread = ThreadId::new(current);
             let &Accessed { cell, access, site, .. } = self;
-            let Some(racing) = runtime.races.conflicts(thread, cell, access).next() else {
+            let lasting = runtime.lasting.conflict(thread, cell, access);
+            let Some((racing, racing_access, racing_site)) = lasting.or_else(|| {
+                let racing = runtime.races.conflicts(thread, cell, access).next()?;
+                Some((racing.thread, racing.access, racing.about.site))
+            }) else {
                 return runtime.races.record(thread, cell, access, CellAccess { done, nth, site });
             };
             // The same two accesses also race in schedules in which the other one comes first. Both
             // are one error with one place and one message, otherwise its simplest schedule would
             // not be found.
-            let mut both = [
-                (site, current, access),
-                (racing.about.site, racing.thread.index(), racing.access),
-            ];
+            let mut both = [(site, current, access), (racing_site, racing.index(), racing_access)];
             both.sort_by_key(|&(site, thread, _)| {
                 (site.file(), site.line(), site.column(), thread)
             });

@@ -23,10 +23,12 @@ macro_rules! pointer {
                 $name { pointer, accessed }
             }
 
-            /// Lends the pointer, which must not outlive the closure: an access.
+            /// Lends the pointer, which must not outlive the closure: an access as long as the
+            /// closure.
             #[track_caller]
             pub fn with<R>(&self, f: impl FnOnce($pointer) -> R) -> R {
-                self.follow(Site::caller());
+                let accessed = self.follow(Site::caller());
+                let _lasting = accessed.map(|accessed| accessed.lasts(None));
                 f(self.pointer)
             }
 
@@ -46,10 +48,8 @@ macro_rules! pointer {
 
             /// Records an access through the pointer at `site`, if the pointer belongs to the
             /// running execution.
-            fn follow(&self, site: &'static Site<'static>) {
-                if let Some(accessed) = &self.accessed {
-                    accessed.again(site);
-                }
+            fn follow(&self, site: &'static Site<'static>) -> Option<Accessed> {
+                self.accessed.as_ref()?.again(site)
             }
         }
 

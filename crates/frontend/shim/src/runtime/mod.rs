@@ -50,6 +50,7 @@ pub(crate) use current::{
 };
 
 use crate::caveats::{Used, Weak};
+use crate::cell::LastingAccesses;
 use crate::foreign_threads::{ForeignThreads, LiveExecution};
 use crate::lazy::Statics;
 use crate::thread::local::Locals;
@@ -226,6 +227,8 @@ pub(crate) struct Runtime {
     /// throughout an execution.
     pub(crate) plain_atomics: bool,
     pub(crate) races: RaceDetector<CellAccess>,
+    /// The accesses to plain cells that have not ended.
+    pub(crate) lasting: LastingAccesses,
     /// The values of the atomics.
     pub(crate) memory: Sc,
     /// The memory instead of that, if the check explores weak memory.
@@ -303,6 +306,7 @@ impl Runtime {
             follows_values: false,
             plain_atomics: false,
             races: RaceDetector::default(),
+            lasting: LastingAccesses::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
             creation_times: CreationTimes::default(),
@@ -438,6 +442,7 @@ impl Runtime {
         self.order.truncate(1);
         if self.requirements.races {
             self.races = RaceDetector::new();
+            self.lasting.clear();
         }
         for thread in &mut self.threads {
             thread.locals.forget();

@@ -397,3 +397,99 @@ fn only_spawn_and_join_order_parent_and_child() {
     assert!(races(|shared| shared.read(), |shared| shared.write()));
     assert!(!races(|shared| shared.read(), |shared| shared.read()));
 }
+
+fn raise(shared: &Shared) {
+    shared.atomic.store(1, Release);
+}
+
+/// A thread that publishes inside the closure of an access can still use the pointer afterwards.
+#[test]
+fn an_access_lasts_until_its_closure_ends() {
+    let late: [fn(&Shared); 5] = [
+        |shared| shared.cell.with(|_| raise(shared)),
+        |shared| shared.cell.with_mut(|_| raise(shared)),
+        |shared| shared.cell.get().with(|_| raise(shared)),
+        |shared| shared.cell.get_mut().with(|_| raise(shared)),
+        |shared| {
+            let unwinds = || {
+                shared.cell.with(|_| {
+                    raise(shared);
+                    std::panic::resume_unwind(Box::new(()));
+                })
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(unwinds)).unwrap_err();
+        },
+    ];
+    for (nth, first) in late.into_iter().enumerate() {
+        assert!(races(first, |shared| consume(shared, Acquire)), "{nth}");
+    }
+    assert!(!races(
+        |shared| {
+            shared.read();
+            raise(shared);
+        },
+        |shared| consume(shared, Acquire)
+    ));
+    // Reads do not conflict, however long they last.
+    assert!(!races(
+        |shared| shared.cell.with(|_| raise(shared)),
+        |shared| shared.cell.with(|_| drop(shared.mutex.lock().unwrap()))
+    ));
+}
+
+/// The start and the end of an access are both ordered with a write, and what lies between them is
+/// not.
+#[test]
+fn an_access_races_with_one_in_the_middle_of_it() {
+    assert!(races(
+        |shared| {
+            shared.cell.with(|_| {
+                raise(shared);
+                while shared.atomic.load(Acquire) < 2 {
+                    thread::yield_now();
+                }
+            });
+        },
+        |shared| {
+            while shared.atomic.load(Acquire) < 1 {
+                thread::yield_now();
+            }
+            shared.write();
+            shared.atomic.store(2, Release);
+        }
+    ));
+}
+
+/// A thread that is started inside the closure of an access is not ordered after the access, though
+/// the parent performs no operation until the closure ends.
+#[test]
+fn an_access_lasts_beyond_the_start_of_a_thread_inside_it() {
+    for is_write in [false, true] {
+        let outcome = Check::new().unbounded().run(move || {
+            let shared = Arc::new(Shared::default());
+            let other = shared.clone();
+            let child = shared.cell.with(|_| {
+                thread::spawn(move || if is_write { other.write() } else { other.read() })
+            });
+            child.join().unwrap();
+        });
+        assert_eq!(outcome.findings.len(), usize::from(is_write), "{:?}", outcome.findings);
+    }
+}
+
+/// Accesses of one thread nest, and a guard that unlocks may be dropped while they last.
+#[test]
+fn accesses_to_several_cells_nest() {
+    let swaps: fn(&Shared) = |shared| {
+        let guard = shared.mutex.lock().unwrap();
+        let own = UnsafeCell::new(0);
+        own.with_mut(|_| {
+            shared.cell.with_mut(|_| shared.cell.with(|_| ()));
+            let pointer = shared.cell.get_mut();
+            drop(guard);
+            drop(pointer);
+            raise(shared);
+        });
+    };
+    assert!(!races(swaps, swaps));
+}
