@@ -34,8 +34,8 @@ pub fn choose(args: &Check, model: &impl Model) -> Choice {
         ),
         _ if args.search.jobs > 1 && (executions || args.search.bound.is_some()) => of(
             Reduction::None,
-            "none: what a reduction skips depends on the executions before, and there are several \
-             workers",
+            "none: which steps a reduction skips depends on the executions explored earlier, and \
+             there are several workers",
         ),
         (_, true) if !explores_executions => {
             of(Reduction::None, "none: no reduction can be combined with this order")

@@ -1,11 +1,15 @@
 //! Writing the files that the user asked for.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
 
 use crate::{Exit, Refused, screen};
 
 /// Refuses a file that cannot be written, before a long search starts. `what` is its content.
+///
+/// A file that exists is opened and not changed. Otherwise a file of another name is created beside
+/// it and removed, so that a search that is interrupted leaves no empty file behind.
 pub fn writable(path: &Path, what: &str) -> Result<(), Refused> {
     let folder =
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -21,14 +25,27 @@ pub fn writable(path: &Path, what: &str) -> Result<(), Refused> {
             "cannot save {what} as {path}: there is no directory {folder}"
         )));
     }
-    Ok(())
+    let tried = match fs::metadata(path) {
+        Ok(found) if found.is_file() => OpenOptions::new().append(true).open(path).map(drop),
+        // Opening a pipe would wait for its reader.
+        Ok(_) => Ok(()),
+        Err(_) => create_probe(folder),
+    };
+    tried.map_err(|error| {
+        Refused::because(format!("cannot save {what} as {}: {error}", path.display()))
+    })
+}
+
+/// Creates a file in a directory and removes it.
+fn create_probe(directory: &Path) -> io::Result<()> {
+    let probe = directory.join(format!("preempt-{}.probe", std::process::id()));
+    fs::write(&probe, b"")?;
+    fs::remove_file(&probe)
 }
 
 /// Refuses a directory in which no file can be created. `option` names it.
 pub fn writable_directory(path: &Path, option: &str) -> Result<(), Refused> {
-    let probe = path.join(format!("preempt-{}.probe", std::process::id()));
-    let tried = fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe));
-    tried.map_err(|error| {
+    create_probe(path).map_err(|error| {
         let path = path.display();
         Refused::because(format!("{option}: no file can be created in {path}: {error}"))
     })

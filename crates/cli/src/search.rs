@@ -127,7 +127,7 @@ pub struct SearchArgs<S: Searched> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CacheArg {
-    /// none: every execution is taken
+    /// every execution is explored
     None,
     /// steps from the same state
     State,
@@ -288,7 +288,7 @@ impl CacheArg {
 }
 
 /// The refusal of an option that has a meaning only with one of `terms`.
-pub fn needs(setting: Setting, terms: Vec<Term>) -> Refused {
+pub fn needs(setting: impl Into<Term>, terms: Vec<Term>) -> Refused {
     let requirement = Requirement::OneOf(terms);
-    Refused::by_engine(&Refusal::Requires { setting, requirement })
+    Refused::by_engine(&Refusal::Requires { term: setting.into(), requirement })
 }

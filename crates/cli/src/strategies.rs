@@ -36,14 +36,14 @@ const EXECUTABLES: &str = "Executables (preempt run) have no states that can be 
     available for them: ";
 
 const FOREVER: &str = "
-Searches over executions may not end on programs that run forever, except depth,
-and icb and delay with --cache state. A reduction stops there, and is
-incomplete.
+Searches over executions might not terminate on programs that run forever,
+except depth, and icb and delay with --cache state. A reduction stops there, and
+is incomplete.
 ";
 
 const OTHERS: &str = "
 --cache    which steps icb and delay do not repeat
-  none           None: every execution is taken.
+  none           None: every execution is explored.
   state          Steps from the same state. The default.
   hb             Steps after the same happens-before graph: every trace is
                  taken.

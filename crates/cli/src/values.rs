@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use preempt_explore::plan::strategies::{self, Entry, STRATEGIES};
-use preempt_explore::{Setting, Subject};
+use preempt_explore::{Refusal, Setting, Subject};
 use preempt_system::MemoryModel;
 
 use crate::search::Pick;
+use crate::terms::ExecutableFlags;
 
 /// The strategies that an option chooses among. A model may have weak memory; an executable is
 /// sequentially consistent.
@@ -23,8 +24,20 @@ fn offered(setting: Setting, subject: Subject) -> impl Iterator<Item = &'static 
     all.filter(move |entry| entry.setting() == setting)
 }
 
+/// Why executables cannot be explored by a strategy of the table.
+fn not_for_executables(entry: &'static Entry) -> String {
+    let strategy = entry.name;
+    match entry.not_for_programs {
+        Some(why) => Refusal::RealCode { strategy, why }.in_terms_of(&ExecutableFlags).to_string(),
+        None => format!(
+            "{strategy} explores closures and models with weak memory: it has to know the steps \
+             of executions that never ran"
+        ),
+    }
+}
+
 /// The values of `--order` or `--reduce`. Those for research are accepted, and described in a
-/// section of their own.
+/// section of their own. Those that cannot explore the subject are refused with the reason.
 pub fn strategies(setting: Setting, subject: Subject) -> impl TypedValueParser<Value = Pick> {
     let auto = match (setting, subject) {
         (Setting::Order, Subject::Model | Subject::WeakModel) => Some(
@@ -45,11 +58,17 @@ pub fn strategies(setting: Setting, subject: Subject) -> impl TypedValueParser<V
         .then(|| PossibleValue::new("none").help("every step of every thread (default)"));
     let values = offered(setting, subject)
         .map(|entry| PossibleValue::new(entry.name).help(entry.summary).hide(!entry.is_general()));
-    let values: Vec<PossibleValue> = auto.into_iter().chain(none).chain(values).collect();
-    PossibleValuesParser::new(values).map(|name| match strategies::named(&name) {
-        Some(entry) => Pick::Strategy(entry),
-        None if name == "none" => Pick::None,
-        None => Pick::Auto,
+    let is_offered = move |entry: &Entry| offered(setting, subject).any(|other| other == entry);
+    let others = STRATEGIES.iter().filter(|entry| entry.setting() == setting);
+    let others = others.filter(|entry| !is_offered(entry));
+    let others = others.map(|entry| PossibleValue::new(entry.name).hide(true));
+    let values: Vec<PossibleValue> =
+        auto.into_iter().chain(none).chain(values).chain(others).collect();
+    PossibleValuesParser::new(values).try_map(move |name| match strategies::named(&name) {
+        Some(entry) if is_offered(entry) => Ok(Pick::Strategy(entry)),
+        Some(entry) => Err(not_for_executables(entry)),
+        None if name == "none" => Ok(Pick::None),
+        None => Ok(Pick::Auto),
     })
 }
 

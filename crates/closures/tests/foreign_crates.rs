@@ -163,12 +163,12 @@ fn threads_that_share_only_foreign_locks_and_channels() {
         *n.lock() += 1;
         t.join().expect("the thread does not panic");
     };
-    refused(lock, &["one schedule only", "`parking_lot::Mutex`"]);
+    refused(lock, &["only one schedule", "`parking_lot::Mutex`"]);
     let channel = || {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let t = thread::spawn(move || sender.send(1).expect("the receiver exists"));
         let _ = receiver.try_recv();
         t.join().expect("the thread does not panic");
     };
-    refused(channel, &["one schedule only", "`crossbeam_channel::unbounded`"]);
+    refused(channel, &["only one schedule", "`crossbeam_channel::unbounded`"]);
 }

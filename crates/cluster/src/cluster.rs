@@ -166,7 +166,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         let guards = self.guards.lock().map(|mut guards| guards.take());
         if let Ok(Some(guards)) = guards {
-            self.links.iter().for_each(|link| link.abandon("another process has given up"));
+            self.links.iter().for_each(|link| link.abandon("another process ended the search"));
             std::mem::forget(guards);
         }
     }

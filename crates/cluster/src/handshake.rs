@@ -67,8 +67,8 @@ pub struct Identity {
 pub enum Failed {
     /// The connection broke, or took too long.
     Io(io::Error),
-    /// The other side is not a process of a cluster.
-    Stranger,
+    /// The other side is not a process of Preempt.
+    NotPreempt,
     /// The other side has this other version.
     Version(String),
     /// The other side does not know the key.
@@ -86,7 +86,7 @@ impl Failed {
     pub fn explain(&self, ours: &str) -> String {
         match self {
             Failed::Io(error) => format!("cannot be reached: {error}"),
-            Failed::Stranger => "is not a process of preempt".into(),
+            Failed::NotPreempt => "is not a process of preempt".into(),
             Failed::Version(theirs) => {
                 format!("runs preempt {theirs}, and this process preempt {ours}; use one version")
             }
@@ -111,19 +111,19 @@ fn read_greeting(from: &mut impl io::Read) -> Result<(Vec<u8>, String, u32), Fai
     let mut greeting = vec![0; MAGIC.len() + 4 + BYTES + 1];
     from.read_exact(&mut greeting[..MAGIC.len()])?;
     if greeting[..MAGIC.len()] != *MAGIC {
-        return Err(Failed::Stranger);
+        return Err(Failed::NotPreempt);
     }
     from.read_exact(&mut greeting[MAGIC.len()..])?;
     let (_, rest) = greeting.split_at(MAGIC.len());
     let format = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
     let length = usize::from(greeting[greeting.len() - 1]);
     if length > NAME {
-        return Err(Failed::Stranger);
+        return Err(Failed::NotPreempt);
     }
     let mut name = vec![0; length];
     from.read_exact(&mut name)?;
     greeting.extend(&name);
-    let version = String::from_utf8(name).map_err(|_| Failed::Stranger)?;
+    let version = String::from_utf8(name).map_err(|_| Failed::NotPreempt)?;
     Ok((greeting, version.chars().filter(|c| !c.is_control()).collect(), format))
 }
 

@@ -270,7 +270,7 @@ pub fn serve<T>(
     let faults = Faults::default();
     let (leader, welcome) = loop {
         let socket = next_connection(listener, deadline)
-            .map_err(|error| Refused(format!("process 0 has not called: {error}")))?;
+            .map_err(|error| Refused(format!("process 0 did not connect: {error}")))?;
         let from = socket.peer_addr().map_or_else(|_| "?".into(), |address| address.to_string());
         let leader = format!("process 0 ({from})");
         // Connections of other programs are ignored.
@@ -286,7 +286,7 @@ pub fn serve<T>(
     send(&leader, &answer(accepted.as_ref().map(drop).map_err(String::as_str)))?;
     let accepted = accepted.map_err(Refused)?;
     if receive(&leader, MOST_MESSAGE, read_answer)?.is_err() {
-        return Err(Refused(format!("{} has given up", leader.peer())).into());
+        return Err(Refused(format!("{} ended the search", leader.peer())).into());
     }
     let processes = hosts.len();
     let mut links: Vec<Option<Link>> = vec![None; processes];
@@ -300,7 +300,7 @@ pub fn serve<T>(
     while links[process + 1..].iter().any(Option::is_none) {
         let socket = next_connection(listener, Some(deadline)).map_err(|error| {
             let missing = (process + 1..processes).find(|&other| links[other].is_none());
-            Refused(format!("{} has not called: {error}", name(missing.unwrap_or(0), &hosts)))
+            Refused(format!("{} did not connect: {error}", name(missing.unwrap_or(0), &hosts)))
         })?;
         let unknown = "a process".to_owned();
         let Ok(link) = shake_hands(socket, Role::Callee, identity, unknown, &faults) else {

@@ -284,7 +284,7 @@ impl Link {
     pub fn explain(&self, broken: &Broken) -> String {
         let Connection { peer, timeout, .. } = &*self.0;
         match broken {
-            Broken::Frame => format!("{peer} has sent bytes that make no sense"),
+            Broken::Frame => format!("{peer} sent an invalid frame"),
             Broken::Stream(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                     format!("{peer} has not answered for {} s", timeout.as_secs_f32())

@@ -54,3 +54,4 @@ pub use origin::Origin;
 pub use schedule::{Ending, ScheduleFile};
 pub use style::{FileNames, Folding, Headline, Layout, Style};
 pub use trace::{NarratedStep, ThreadPosition, Trace};
+pub use wrap::wrap;

@@ -30,7 +30,7 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// The text in lines of at most `room` characters, cut at spaces where that is possible. At least
 /// one line.
-pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+pub fn wrap(text: &str, room: usize) -> Vec<String> {
     let room = room.max(1);
     let mut lines = vec![String::new()];
     let mut used = 0;

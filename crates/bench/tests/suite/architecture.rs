@@ -51,7 +51,7 @@ fn the_arrows_point_one_way() {
     assert_eq!(ours("preempt-machine"), ["preempt-system"]);
     // A reader of models. A reader of another language would have the same dependencies.
     assert_eq!(ours("preempt-lang"), ["preempt-machine", "preempt-system"]);
-    // Shared by the front ends for real code, and depends on neither of them.
+    // Only closures use it; it does not depend on their front end.
     assert_eq!(ours("preempt-replay"), ["preempt-system"]);
     assert_eq!(ours("preempt-explore"), ["preempt-system"]);
     assert_eq!(ours("preempt-report"), ["preempt-explore", "preempt-system"]);
@@ -232,7 +232,8 @@ fn the_engine_has_layers() {
     assert!(files > 90, "{files} files");
 }
 
-/// The table of slots; a probe and litmus tests that share racing data; the mirrors that run coroutines, hold
+/// The table of slots; calls of the allocator; a probe and litmus tests that share racing data; the
+/// mirrors that run coroutines, hold
 /// shared values or lend from a stack; and the code that shares memory with an executable. The
 /// runtime inside the executable is unsafe throughout: see [`RUNTIME`].
 const UNSAFE: &[&str] = &[

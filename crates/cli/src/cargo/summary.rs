@@ -1,10 +1,11 @@
 //! The table of tests: what each one cost, what was covered, and the verdict.
 
 use preempt_explore::Cost;
-use preempt_report::Style;
+use preempt_native::{Level, Races};
 use preempt_report::json::Value;
 use preempt_report::number::{counted, grouped, time};
-use preempt_system::Verdict;
+use preempt_report::{Style, wrap};
+use preempt_system::{MemoryModel, Verdict};
 
 use super::build::Built;
 use crate::run::Explored;
@@ -145,38 +146,29 @@ pub(super) struct Summary {
     report: Option<(String, String)>,
     /// Executables whose tests cannot be listed.
     unlisted: Vec<String>,
-    /// Whether data races are looked for.
-    races: bool,
+    explored: Explorations,
 }
 
-/// The assumptions of a passing test, whatever was covered: the report of a single program says the
-/// same (`preempt_native::Level`).
-const PASSES_ASSUME: &str = "\
-a test that passes was explored under sequential consistency, assuming that there are no data races
-and that precompiled code of std is not disturbed between its beginning and its futex calls
-";
-
-/// The same if data races are looked for.
-const PASSES_ASSUME_WITH_RACES: &str = "\
-a test that passes was explored under sequential consistency, without a data race in instrumented
-code, assuming that precompiled code of std is not disturbed between its beginning and its futex
-calls
-";
+/// What the explorations of all tests have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Explorations {
+    pub(super) memory: MemoryModel,
+    pub(super) races: Races,
+}
 
 /// The width of the columns after the names.
 const WIDTHS: [usize; 4] = [10, 8, 11, 9];
 
 impl Summary {
     /// For tests with these names.
-    pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>, form: Form) -> Summary {
+    pub(super) fn new<'n>(
+        names: impl Iterator<Item = &'n str>,
+        form: Form,
+        explored: Explorations,
+    ) -> Summary {
         let names = names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(4, 60);
         let (rows, unlisted) = (Vec::new(), Vec::new());
-        Summary { form, names, rows, target: String::new(), report: None, unlisted, races: false }
-    }
-
-    /// For tests in which data races are looked for, if that is so.
-    pub(super) fn with_races(self, races: bool) -> Summary {
-        Summary { races, ..self }
+        Summary { form, names, rows, target: String::new(), report: None, unlisted, explored }
     }
 
     /// Begins with the tests of an executable.
@@ -266,12 +258,13 @@ impl Summary {
             matches!(row, Row::Explored { verdict: Verdict::Ok, covered, .. }
                 if *covered != Covered::NoThreads)
         };
-        let assumption = match self.rows.iter().any(passed) {
-            true if self.races => PASSES_ASSUME_WITH_RACES,
-            true => PASSES_ASSUME,
-            false => "",
-        };
-        screen::print(&format!("{text}\n{}\n{assumption}", self.counts()))
+        text += &format!("\n{}\n", self.counts());
+        if self.rows.iter().any(passed) {
+            let Explorations { memory, races } = self.explored;
+            let sentence = Level::passing_assumes("a test that passes", memory, races);
+            text += &(wrap(&sentence, screen::layout().width).join("\n") + "\n");
+        }
+        screen::print(&text)
     }
 
     /// The number of tests with each verdict, in one sentence.

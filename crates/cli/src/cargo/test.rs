@@ -1,17 +1,17 @@
 //! `cargo preempt test`: explores every test on its own.
 
 use preempt_explore::Limits;
-use preempt_native::{Executable, Harness, Native};
+use preempt_native::{Executable, Harness, Native, Races};
 use preempt_report::ReplayCommand;
 use preempt_system::MemoryModel;
 
 use super::TestArgs;
 use super::budget::Budget;
 use super::build::{Built, Goal, build};
-use super::summary::{Form, Row, Summary};
+use super::summary::{Explorations, Form, Row, Summary};
 use super::tests::{self, Selection, Test};
 use crate::progress::Watcher;
-use crate::run::{Explored, ProgramArgs, memory_words};
+use crate::run::{AllocatorArg, Explored, ProgramArgs, memory_words};
 use crate::{Exit, Refused, input, output};
 
 /// Runs the command.
@@ -29,8 +29,8 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
     let watcher = args.search.watcher();
     let names = groups.iter().flat_map(|(tests, _)| tests.iter().flatten());
     let form = if args.search.json { Form::Json } else { Form::Table };
-    let races = args.build.races && !args.program.ignore_races;
-    let mut summary = Summary::new(names.map(|test| &test.name[..]), form).with_races(races);
+    let explored = Explorations { memory: args.search.memory_model(), races: races(args) };
+    let mut summary = Summary::new(names.map(|test| &test.name[..]), form, explored);
     let (mut reports, mut saved) = (Vec::new(), Vec::new());
     let explored = |test: &&Test| !test.ignored;
     let mut left =
@@ -68,6 +68,16 @@ pub(super) fn run(args: &TestArgs) -> Result<Exit, Refused> {
     }
     summary.finish(reports)?;
     Ok(output::exit(summary.exit(), saved))
+}
+
+/// Whether data races are detected in these tests, as `Executable` decides it for each.
+fn races(args: &TestArgs) -> Races {
+    let program = &args.program;
+    let reuses_memory = program.allocator == Some(AllocatorArg::System);
+    match args.build.races && !program.ignore_races && !reuses_memory {
+        true => Races::Detected,
+        false => Races::Assumed,
+    }
 }
 
 /// Explores one test within these limits.

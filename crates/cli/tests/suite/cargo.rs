@@ -68,7 +68,7 @@ fn tests_are_selected_as_by_cargo_test() {
         cargo_preempt("test --quiet --locked --lib -- --exact tests::the_gate_is_passed");
     assert_eq!(code, Some(0), "{report}");
     assert!(report.contains("1 test explored, 0 failed"), "{report}");
-    assert!(report.contains("assuming that there are no data races"), "{report}");
+    assert!(report.contains("\na test that passes was explored"), "{report}");
 }
 
 #[test]
@@ -108,6 +108,36 @@ fn a_test_ends_at_its_own_limit_and_the_table_says_what_was_covered() {
     );
     let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON object");
     assert_eq!(json["tests"][0]["covered"], "≤ 0", "{json}{why}");
+}
+
+/// What the last paragraph of the table says of a test that passes, in one line.
+fn assumption(options: &str) -> String {
+    let (code, report, why) = cargo_preempt(&format!(
+        "test --quiet --locked --lib --bound 0 {options} -- --exact tests::the_gate_is_passed"
+    ));
+    assert_eq!(code, Some(0), "{report}{why}");
+    let (_, last) = report.split_once("doctests are not explored").expect("the counts");
+    last.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_pass_is_of_the_memory_model_that_was_explored() {
+    let std = "that precompiled code of std is not disturbed between its beginning and its futex \
+               calls";
+    assert_eq!(
+        assumption("--memory sc"),
+        format!(
+            "a test that passes was explored under sequential consistency, assuming that there \
+             are no data races and {std}"
+        )
+    );
+    assert_eq!(
+        assumption("--memory weak"),
+        format!(
+            "a test that passes was explored under weak memory without load buffering, assuming \
+             that there are no data races and {std}"
+        )
+    );
 }
 
 #[test]

@@ -46,8 +46,8 @@ pub(crate) fn of_executions(outcome: &Outcome, tally: &Tally) -> String {
 fn of_counted_executions(outcome: &Outcome, tally: &Tally) -> String {
     let errors = outcome.errors();
     if outcome.complete {
-        let why = if outcome.bounds.is_empty() { "" } else { "the bound never cut a choice; " };
-        return format!("complete: {why}all {}; {errors}", what(&outcome.strategy, tally));
+        let why = if outcome.bounds.is_empty() { "" } else { "the bound excluded nothing; " };
+        return format!("complete: {why}{}; {errors}", all(&what(&outcome.strategy, tally)));
     }
     if let Some(limit) = outcome.stopped {
         return match limit {
@@ -81,11 +81,11 @@ fn of_counted_executions(outcome: &Outcome, tally: &Tally) -> String {
     match (&outcome.strategy, outcome.bounds.last()) {
         // Complete, under the assumptions of the search.
         (strategy, bound) if !strategy.is_sample() && bound.is_none_or(|bound| !bound.cut) => {
-            format!("all {}; {errors}", what(strategy, tally))
+            format!("{}; {errors}", all(&what(strategy, tally)))
         }
         (_, Some(bound)) => format!(
-            "all {}; {errors}; any {}error needs at least {}",
-            within(outcome, bound),
+            "{}; {errors}; any {}error needs at least {}",
+            all(&within(outcome, bound)),
             other(outcome),
             cost(outcome, u64::from(bound.bound) + 1)
         ),
@@ -133,6 +133,14 @@ fn what(strategy: &Strategy, tally: &Tally) -> String {
         (Some(ExecutionSearch::Icb { cache: Cache::State, .. }), None, _) => "states".into(),
         (_, _, None) if strategy.compares_graphs() => "traces".into(),
         _ => traces_or_executions(tally),
+    }
+}
+
+/// `all 150 traces`, or `the only trace`.
+pub(crate) fn all(covered: &str) -> String {
+    match covered.strip_prefix("1 ") {
+        Some(one) => format!("the only {one}"),
+        None => format!("all {covered}"),
     }
 }
 
@@ -186,7 +194,7 @@ fn inside(outcome: &Outcome) -> String {
 fn before(outcome: &Outcome) -> String {
     match (outcome.strategy.executions(), outcome.bounds.last()) {
         (Some(ExecutionSearch::Icb { .. }), Some(bound)) => {
-            format!("; covered: all {}", within(outcome, bound))
+            format!("; covered: {}", all(&within(outcome, bound)))
         }
         _ => String::new(),
     }

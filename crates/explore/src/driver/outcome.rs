@@ -109,7 +109,7 @@ impl Outcome {
         let mut text = if self.complete && cartesian {
             guarantee::of_cartesian(self)
         } else if self.complete {
-            format!("complete: all {states}; {}", self.errors())
+            format!("complete: {}; {}", guarantee::all(&states), self.errors())
         } else if let Some(limit) = self.stopped {
             format!(
                 "INCOMPLETE: stopped {}; {states}{}; {}",

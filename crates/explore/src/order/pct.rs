@@ -1,7 +1,7 @@
 //! Probabilistic concurrency testing: threads have priorities, which change at few random steps.
 //!
 //! **Paper.** Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with
-//! Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010, section 2 (not one of our five).
+//! Probabilistic Guarantees of Finding Bugs*, ASPLOS 2010, section 2.
 //!
 //! **Guarantees.** None beyond the executions that were drawn; but an error of depth d, one that
 //! shows whenever d steps come in a certain order, shows in each with a probability of at least 1 /

@@ -1,7 +1,7 @@
 //! Uniform random walk over interleavings: a thread is the likelier the more steps it has left.
 //!
 //! **Paper.** *Selectively Uniform Concurrency Testing*, ASPLOS 2025 (doi 10.1145/3669940.3707214),
-//! its URW (not one of our five).
+//! its URW.
 //!
 //! **Guarantees.** None beyond the executions that were drawn; but if no thread ever waits and the
 //! numbers of steps are known, every interleaving is as likely as any other: of threads with a and

@@ -39,9 +39,9 @@ pub enum Refusal {
     },
     /// A setting has a meaning only together with something that the plan lacks.
     Requires {
-        /// The setting.
-        setting: Setting,
-        /// The missing setting.
+        /// The setting, or the choice of one of its values.
+        term: Term,
+        /// What the plan lacks.
         requirement: Requirement,
     },
     /// The strategy searches within a bound, and there is none.
@@ -316,10 +316,10 @@ impl InTerms<'_> {
     fn requires(
         &self,
         f: &mut fmt::Formatter<'_>,
-        setting: Setting,
+        term: Term,
         requirement: &Requirement,
     ) -> fmt::Result {
-        let setting = self.term(setting);
+        let setting = self.term(term);
         match requirement {
             Requirement::OneOf(terms) => {
                 write!(f, "{setting} needs {}", self.any_of(terms.iter().copied()))
@@ -364,7 +364,7 @@ impl fmt::Display for InTerms<'_> {
                 self.term(Setting::Memory),
                 self.term(Setting::BitstateSize)
             ),
-            Refusal::Requires { setting, requirement } => self.requires(f, *setting, requirement),
+            Refusal::Requires { term, requirement } => self.requires(f, *term, requirement),
             Refusal::NeedsBound { strategy, instead } => write!(
                 f,
                 "{} needs {}; without a bound use {}",

@@ -112,28 +112,28 @@ impl Plan {
         let sampled = self.sampling != Sampling::Off;
         let is_bfs = self.order == Order::BreadthFirst && self.reduction == Reduction::None;
         let missing = [
-            (Setting::Store, self.store == StoreKind::Sorted && !is_bfs, {
+            (Term::Sorted, self.store == StoreKind::Sorted && !is_bfs, {
                 Requirement::OneOf(vec![Term::Strategy("bfs")])
             }),
-            (Setting::Executions, self.limits.executions.is_some() && !is_executions, {
+            (Setting::Executions.into(), self.limits.executions.is_some() && !is_executions, {
                 Requirement::Executions
             }),
             (
-                Setting::PastBound,
+                Setting::PastBound.into(),
                 { self.past_bound.is_some() && !(has_levels && self.bound.is_some()) },
                 { Requirement::Bound },
             ),
-            (Setting::First, self.first && self.jobs == 1, Requirement::SeveralJobs),
-            (Setting::First, self.first && self.keep_going, {
+            (Setting::First.into(), self.first && self.jobs == 1, Requirement::SeveralJobs),
+            (Setting::First.into(), self.first && self.keep_going, {
                 Requirement::Without(Setting::KeepGoing)
             }),
-            (Setting::First, self.first && !is_executions, Requirement::Executions),
-            (Setting::Sampling, sampled && self.jobs > 1, Requirement::OneJob),
-            (Setting::Sampling, sampled && !is_executions, Requirement::Executions),
-            (Setting::Promote, self.promote && self.points == Points::All, sync()),
+            (Setting::First.into(), self.first && !is_executions, Requirement::Executions),
+            (Setting::Sampling.into(), sampled && self.jobs > 1, Requirement::OneJob),
+            (Setting::Sampling.into(), sampled && !is_executions, Requirement::Executions),
+            (Setting::Promote.into(), self.promote && self.points == Points::All, sync()),
         ];
         match missing.into_iter().find(|&(_, missing, _)| missing) {
-            Some((setting, _, requirement)) => Err(Refusal::Requires { setting, requirement }),
+            Some((term, _, requirement)) => Err(Refusal::Requires { term, requirement }),
             None => Ok(()),
         }
     }

@@ -326,11 +326,10 @@ const BOUND_AND_STATE_REDUCTION: Conflict = Conflict {
 };
 const DEPTH_OF_REDUCTION: Conflict =
     conflict(&[Setting::Depth], "a reduction follows every execution to its end");
-const DEPTH_OF_ITS_OWN: Conflict =
-    conflict(&[Setting::Depth], "its executions have a number of steps already");
+const DEPTH_OF_ITS_OWN: Conflict = conflict(&[Setting::Depth], "it has a step limit of its own");
 const JOBS_OF_REDUCTION: Conflict = Conflict {
     instead: &[ICB],
-    ..conflict(&[Setting::Jobs], "what it skips depends on the executions before")
+    ..conflict(&[Setting::Jobs], "which steps it skips depends on the executions explored earlier")
 };
 const BOUND_AND_GRAPHS: Conflict = Conflict {
     witness: Some(
@@ -340,15 +339,15 @@ const BOUND_AND_GRAPHS: Conflict = Conflict {
     instead: &[ICB],
     ..conflict(
         &[Setting::Bound],
-        "the way to a graph leads through graphs that cost up to two preemptions or stale \
-         accesses more",
+        "a graph may be reached only through graphs that need up to two more preemptions or \
+         stale accesses",
     )
 };
 const JOBS_OF_GRAPHS: Conflict =
     Conflict { instead: &[ICB], ..conflict(&[Setting::Jobs], "it has one worker") };
 const JOBS_OF_LEARNER: Conflict = Conflict {
     instead: &[Term::Strategy("random")],
-    ..conflict(&[Setting::Jobs], "each of its executions depends on those before")
+    ..conflict(&[Setting::Jobs], "each execution depends on the earlier ones")
 };
 const JOBS_OF_TRANSACTIONS: Conflict =
     conflict(&[Setting::Jobs], "one worker follows each transaction to its end");
@@ -356,7 +355,7 @@ const JOBS_AND_BOUND: Conflict = Conflict {
     instead: &[ICB],
     ..conflict(
         &[Setting::Bound, Setting::Jobs],
-        "which steps are taken again with fewer preemptions depends on which worker comes first",
+        "which steps are repeated with fewer preemptions depends on which worker reaches them first",
     )
 };
 const JOBS_AND_RACES: Conflict = Conflict {

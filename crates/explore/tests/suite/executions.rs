@@ -163,7 +163,7 @@ fn the_bound_is_part_of_the_guarantee() {
     let all = run(icb(Cache::None).keep_going(), &three);
     assert_eq!(all.verdict, Verdict::Deadlock);
     assert!(
-        all.guarantee().starts_with("complete: the bound never cut a choice; all "),
+        all.guarantee().starts_with("complete: the bound excluded nothing; all "),
         "{}",
         all.guarantee()
     );
@@ -425,7 +425,7 @@ fn invalid_combinations_are_refused() {
     assert_eq!(of(Order::ContextBounded).build().err(), Some(unbounded));
     let limited = limits(executions(9), of(Order::DepthFirst));
     let requirement = Requirement::Executions;
-    let refusal = Refusal::Requires { setting: Setting::Executions, requirement };
+    let refusal = Refusal::Requires { term: Setting::Executions.into(), requirement };
     assert_eq!(limited.build().err(), Some(refusal));
     // Combinations that differ only in the cache can be built.
     for plan in [

@@ -10,6 +10,7 @@
 use std::path::Path;
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use preempt_system::MemoryModel;
 
 use crate::entries::Functions;
 
@@ -28,7 +29,7 @@ pub enum Level {
 
 /// Whether data races are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Races {
+pub enum Races {
     /// They are reported.
     Detected,
     /// The program is assumed to have none.
@@ -135,6 +136,24 @@ impl Level {
         }
     }
 
+    /// The memory model and the assumptions of all programs of a run that pass, as one sentence
+    /// about `program`: what holds for each of them at a level with atomic operations. The report
+    /// of a single program has its own [assumptions](crate::Native::assumptions) in addition.
+    pub fn passing_assumes(program: &str, memory: MemoryModel, races: Races) -> String {
+        let explored = match memory {
+            MemoryModel::Weak => "under weak memory without load buffering",
+            _ => "under sequential consistency",
+        };
+        let races = match races {
+            Races::Assumed => ", assuming that there are no data races and",
+            Races::Detected => ", without a data race in instrumented code, assuming",
+        };
+        format!(
+            "{program} was explored {explored}{races} that precompiled code of std is not \
+             disturbed between its beginning and its futex calls"
+        )
+    }
+
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -178,6 +197,27 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pass_names_the_memory_model_and_whether_races_were_looked_for() {
+        let passing = |memory, races| Level::passing_assumes("it", memory, races);
+        let std = "that precompiled code of std is not disturbed between its beginning and its \
+                   futex calls";
+        assert_eq!(
+            passing(MemoryModel::Sc, Races::Assumed),
+            format!(
+                "it was explored under sequential consistency, assuming that there are no data \
+                 races and {std}"
+            )
+        );
+        assert_eq!(
+            passing(MemoryModel::Weak, Races::Detected),
+            format!(
+                "it was explored under weak memory without load buffering, without a data race in \
+                 instrumented code, assuming {std}"
+            )
+        );
+    }
 
     #[test]
     fn imports_show_the_level() {

@@ -54,5 +54,5 @@ mod weak;
 
 pub use executable::{Allocator, Executable, Harness};
 pub use flags::{Compiler, flags, install_runtime};
-pub use level::Level;
+pub use level::{Level, Races};
 pub use program::{Native, Need, suits};

@@ -7,10 +7,11 @@
 //! of the threads and the states of the objects, and implements the pure half of
 //! [`System`](preempt_system::System).
 //!
-//! Two front ends use it: Rust closures, whose threads are coroutines in the process of the search,
-//! and executables, which run in a separate process and send back a trace. The crate knows neither:
-//! no coroutine, no process, no source position. A place in the program is a number ([`SiteId`])
-//! that the front end resolves.
+//! The front end for Rust closures uses it. Executables have a record of their own
+//! (`preempt_native::state`), because the end of their process, deadlines and descriptors concern
+//! all threads at once, and no operation here does; their runtime shares only the source of
+//! [`spin`]. The crate knows no coroutine, no process and no source position. A place in the program
+//! is a number ([`SiteId`]) that the front end resolves.
 //!
 //! - [`op`]: operations ([`Op`]) and their outcomes
 //! - [`names`]: names of threads and objects that are the same in every schedule

@@ -105,7 +105,7 @@ pub(crate) fn caveat(
     let uncontrolled = uncontrolled.map(|Mention { path, file, line }| {
         format!(
             "no switch was explored at `{path}` at {file}:{line}, which preempt does not control: \
-             use what `preempt` has in its place, or accept it with `Check::allow_uncontrolled`"
+             use its equivalent in `preempt`, or accept it with `Check::allow_uncontrolled`"
         )
     });
     let parts: Vec<String> = [cut, assumed, weak, uncontrolled].into_iter().flatten().collect();
@@ -122,10 +122,9 @@ pub(crate) fn explored_nothing(outcome: &Outcome, used: &Used) -> bool {
 /// Why a test that explored nothing is refused: its source names what its threads share.
 pub(crate) fn refusal(Mention { path, file, line }: &Mention) -> String {
     format!(
-        "there is one schedule only, since the threads share nothing that preempt controls, and \
-         the test uses `{path}` at {file}:{line}, which preempt does not control: use the type of \
-         the same name in `preempt`. If one schedule is what the test is about, \
-         `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
+        "there is only one schedule, since the threads share nothing that preempt controls, and \
+         the test uses `{path}` at {file}:{line}, which preempt does not control: use its \
+         equivalent in `preempt`. If this is intended, `Check::allow_uncontrolled` or PREEMPT_ALLOW_UNCONTROLLED=1 accepts it"
     )
 }
 
@@ -143,7 +142,7 @@ pub(crate) fn pool_refusal(Mention { path, file, line }: &Mention) -> String {
 /// uncontrolled synchronisation.
 pub(crate) fn suspicion(used: &Used, Mention { path, file, line }: &Mention) -> String {
     format!(
-        "there is one schedule only, since its {} threads share nothing that preempt controls; if \
+        "there is only one schedule, since its {} threads share nothing that preempt controls; if \
          they should, note that `{path}` at {file}:{line} is not controlled",
         used.threads
     )

@@ -58,13 +58,14 @@ pub(crate) fn replay(
     let failure = trace.failure.clone();
     if recorded.ending.is_same(failure.as_ref()) == Some(false) {
         let then = match &recorded.ending {
-            Ending::Described(then) => format!("it ended with \"{then}\""),
-            _ => "it failed in another way".to_owned(),
+            Ending::Described(then) => then,
+            _ => "another failure",
         };
-        let now = failure.map_or_else(|| "nothing fails".to_owned(), |failure| failure.message);
+        let now = failure.map_or_else(|| "no failure".to_owned(), |failure| failure.message);
         panic!(
-            "PREEMPT_REPLAY={given} does not end as it did: {then}, and now {now}; the test was \
-             changed, or is not deterministic"
+            "PREEMPT_REPLAY={given}: this schedule no longer fails the way it was recorded \
+             (recorded: {then}; now: {now}). Either the test has changed or it is not \
+             deterministic."
         );
     }
     let verdict = failure.as_ref().map_or(Verdict::Incomplete, |failure| failure.kind.into());

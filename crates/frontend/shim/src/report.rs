@@ -56,7 +56,7 @@ pub(crate) struct ReportSettings<'a> {
 }
 
 /// The note on a test that passes and has nothing to explore.
-const ALONE: &str = "there is one schedule only: the threads share nothing that preempt controls";
+const ALONE: &str = "there is only one schedule: the threads share nothing that preempt controls";
 
 /// The note on the panic of a spawned thread.
 const SPAWNED_PANICS: &str = "a panic of a spawned thread fails a check, joined or not, unless the \
@@ -140,7 +140,7 @@ pub(crate) fn make_report(
         let cost = format!(
             "objects that {lines} of the program made on the heap could not be identified, so the \
              orders of their first uses count as schedules and there are more executions than \
-             necessary: turn the feature `allocator` on, or wrap your own allocator by \
+             necessary: enable the feature `allocator`, or wrap your allocator in \
              `preempt::alloc::Allocator`"
         );
         text += &row("note", &cost, &layout);

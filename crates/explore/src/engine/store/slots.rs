@@ -1,5 +1,4 @@
-//! The memory of the stores, and all unsafe code of this crate: zeroed words in huge pages, and
-//! prefetching.
+//! The memory of the stores, and their unsafe code: zeroed words in huge pages, and prefetching.
 //!
 //! A look-up in a large table misses the cache, and with 4 KiB pages it misses the address
 //! translation too. Large tables therefore ask for 2 MiB pages: they are mapped directly, begin at

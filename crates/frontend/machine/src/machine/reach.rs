@@ -11,9 +11,9 @@
 //! record, and to any shared place of its type whose address the program takes ([`Targets`]).
 //! Imprecision adds scheduling points and never removes one.
 //!
-//! An earlier version let pointers lead to heap records only, so a step that accesses a variable
-//! through a pointer was merged even if the variable is atomic or promoted. `*p = 1; *p = 0` with
-//! `p = &y` and atomic `y` was one step, and `assert y != 1` in parallel never failed.
+//! Shared places whose address is taken must be among the targets of a pointer, because such a place
+//! may be atomic or promoted. With `p = &y` and atomic `y`, `*p = 1; *p = 0` must be two steps:
+//! merged, they would hide the failure of `assert y != 1` in parallel.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -57,8 +57,18 @@ impl Cells {
     fn add(&mut self, from: i64, to: i64) {
         self.ranges.insert((from, to));
         if self.ranges.len() > MOST_RANGES {
-            let from = self.ranges.iter().map(|range| range.0).min().expect("there are many");
-            let to = self.ranges.iter().map(|range| range.1).max().expect("there are many");
+            let from = self
+                .ranges
+                .iter()
+                .map(|range| range.0)
+                .min()
+                .expect("there are more than MOST_RANGES");
+            let to = self
+                .ranges
+                .iter()
+                .map(|range| range.1)
+                .max()
+                .expect("there are more than MOST_RANGES");
             self.ranges = BTreeSet::from([(from, to)]);
         }
     }

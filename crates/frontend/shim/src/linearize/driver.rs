@@ -174,7 +174,7 @@ fn parse<H: 'static>(subject: &Subject<H>, text: &str) -> Result<(Scenario, Vec<
         return Err(Refusal::Test(why.to_owned()));
     }
     if !subject.rules().allows(&scenario) {
-        let why = "the scenario violates a role, or calls twice what may be called once";
+        let why = "the scenario violates a role (`only`) or repeats a call declared with `once`";
         return Err(Refusal::Test(why.to_owned()));
     }
     Ok((Scenario(scenario), before))
@@ -196,7 +196,7 @@ impl<H: 'static> Driver<H> {
             progress: match subject.progress {
                 Progress::Any => None,
                 Progress::ObstructionFree => Some("obstruction-free"),
-                Progress::LockFree => Some("lock-free as far as was looked"),
+                Progress::LockFree => Some("lock-free in all explored executions"),
             },
             operations: subject.operations.iter().map(|of| of.name.clone()).collect(),
             calls: subject.calls,
@@ -351,8 +351,8 @@ impl<H: 'static> Driver<H> {
         };
         let [one, other] = outcomes.map(|of| text(call, of));
         Err(Refusal::Test(format!(
-            "the specification is not deterministic: {before}, {} returns {one} and {other}; say \
-             `sometimes` of an operation whose result is not determined, or give a `model`",
+            "the specification is not deterministic: {before}, {} returns {one} and {other}; \
+             declare the operation with `sometimes`, or give a `model`",
             scene.calls[call].label
         )))
     }
@@ -419,8 +419,8 @@ impl<H: 'static> Driver<H> {
         if self.outcome.is_ok() && !self.shares && !check.allow_uncontrolled {
             return Err(Refusal::Test(
                 "the operations share nothing that preempt controls, so that every execution is \
-                 serial: build the structure from the types of `preempt` instead of std's. If that \
-                 is as it should be, `Check::allow_uncontrolled` accepts it"
+                 serial: build the structure from the types of `preempt` instead of std's. If this \
+                 is intended, `Check::allow_uncontrolled` accepts it"
                     .to_owned(),
             ));
         }

@@ -160,8 +160,8 @@ fn refuse_special<H: 'static>(scene: &Scene<H>, violation: &Violation) -> Result
     match &violation.kind {
         ViolationKind::NotDeterministic => Err(Refusal::Test(format!(
             "the structure is not deterministic: the calls of {} have other results than the same \
-             calls, one after the other, had before; say `sometimes` of an operation whose result \
-             is not determined, or give a `model`",
+             calls, one after the other, had before; declare the operation with \
+             `sometimes`, or give a `model`",
             scene.text()
         ))),
         ViolationKind::Meets(call) => Err(Refusal::Test(format!(

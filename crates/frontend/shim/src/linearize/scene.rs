@@ -313,8 +313,8 @@ impl<H: 'static> Scene<H> {
         let message = match &violation.kind {
             ViolationKind::Unexplained(why) => match why.pending {
                 Some(call) => format!(
-                    "not {word}: in {}, {} never returns, and blocks in no serial execution with \
-                     these results",
+                    "not {word}: in {}, {} never returns, but it does not block in any serial \
+                     execution with these results",
                     self.text(),
                     self.calls[call].label
                 ),
@@ -323,7 +323,10 @@ impl<H: 'static> Scene<H> {
                 }
             },
             ViolationKind::NotDeterministic => {
-                format!("the same serial calls have other results than before: {}", self.text())
+                format!(
+                    "the same serial calls returned different results in another execution: {}",
+                    self.text()
+                )
             }
             ViolationKind::Meets(call) => format!(
                 "{} returned, and blocks in every serial execution of {}",

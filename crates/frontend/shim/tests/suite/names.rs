@@ -73,7 +73,10 @@ fn a_token_of_another_test_is_refused() {
         idle.join().unwrap();
         n.load(SeqCst);
     };
-    assert!(fails(move || replay(fixed, token(&text))).contains("does not end as it did"));
+    assert!(
+        fails(move || replay(fixed, token(&text)))
+            .contains("this schedule no longer fails the way it was recorded")
+    );
 }
 
 /// Two threads start a child each; it is an error if the second thread comes first. A search

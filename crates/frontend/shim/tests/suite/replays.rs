@@ -138,7 +138,9 @@ fn a_mismatched_schedule_says_what_was_expected_and_what_was_found() {
     std::fs::write(&path, saved.replace("an update was lost", "all is well")).unwrap();
     let why = refused(&replay, lost_update);
     assert!(
-        why.contains("does not end as it did: it ended with \"") && why.contains("all is well"),
+        why.contains("no longer fails the way it was recorded (recorded: ")
+            && why.contains("all is well")
+            && why.contains("; now: "),
         "{why}"
     );
     std::fs::write(&path, saved.replace("schedule 1", "schedule 9")).unwrap();
