@@ -233,9 +233,9 @@ fn the_engine_has_layers() {
 }
 
 /// The table of slots; calls of the allocator; a probe and litmus tests that share racing data; the
-/// mirrors that run coroutines, hold
-/// shared values or lend from a stack; and the code that shares memory with an executable. The
-/// runtime inside the executable is unsafe throughout: see [`RUNTIME`].
+/// mirrors that run coroutines, hold shared values or lend from a stack; and the code that shares
+/// memory with an executable. The runtime inside the executable is unsafe throughout: see
+/// [`RUNTIME`].
 const UNSAFE: &[&str] = &[
     "crates/bench/src/peers/rust/sources/litmus.rs",
     "crates/bench/src/peers/rust/sources/probes.rs",

@@ -381,10 +381,11 @@ impl Writer {
         }
     }
 
-    /// Now and then leaves a loop at the end of a block inside it.
+    /// Now and then leaves a loop at the end of a block inside it. Not by `continue`: most loops
+    /// would never end.
     fn maybe_leave(&mut self) {
         if self.at.looping && self.rng.one_in(3) {
-            self.leave();
+            self.line("break;");
         }
     }
 
