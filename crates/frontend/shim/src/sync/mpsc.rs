@@ -216,7 +216,12 @@ impl<T> Receiver<T> {
                 self.0.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner);
             queue = next;
             if over.timed_out() {
-                return self.0.take(&mut queue).ok_or(RecvTimeoutError::Timeout);
+                // As in std, the channel decides: it may have changed since the timeout.
+                let empty = match queue.senders {
+                    0 => RecvTimeoutError::Disconnected,
+                    _ => RecvTimeoutError::Timeout,
+                };
+                return self.0.take(&mut queue).ok_or(empty);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex as StdMutex;
 use std::time::Duration;
 
 use preempt::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use preempt::sync::{Arc, Condvar, Mutex};
+use preempt::sync::{Arc, Condvar, Mutex, mpsc};
 use preempt::{Cache, Check, Order, Reduction, hint, thread};
 
 use crate::seq_cst;
@@ -148,6 +148,59 @@ fn a_wait_with_a_timeout_may_be_notified_or_not() {
         seen
     });
     assert_eq!(seen, BTreeSet::from([(false, true), (true, false), (true, true)]));
+}
+
+/// A timeout may fire while the notifier holds the mutex. The waiting thread then finds the flag
+/// set although it timed out.
+#[test]
+fn a_timeout_does_not_need_the_mutex() {
+    let seen = results(|| {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let t = thread::spawn({
+            let pair = pair.clone();
+            move || {
+                let mut flag = pair.0.lock().unwrap();
+                *flag = true;
+                pair.1.notify_one();
+                drop(flag);
+            }
+        });
+        let flag = pair.0.lock().unwrap();
+        let waits = !*flag;
+        let (flag, timed_out) = if waits {
+            let (flag, over) = pair.1.wait_timeout(flag, Duration::from_millis(1)).unwrap();
+            (flag, over.timed_out())
+        } else {
+            (flag, false)
+        };
+        let seen = (waits, *flag, timed_out);
+        drop(flag);
+        t.join().unwrap();
+        seen
+    });
+    let waits = [(true, false, true), (true, true, false), (true, true, true)];
+    assert_eq!(seen, BTreeSet::from_iter(waits.into_iter().chain([(false, true, false)])));
+}
+
+/// The channel may change between the timeout and the lock: what the receiver finds then counts.
+#[test]
+fn a_receiver_that_timed_out_sees_values_and_the_end_of_the_channel() {
+    let seen = results(|| {
+        let (sender, receiver) = mpsc::channel();
+        let dropped = Arc::new(AtomicBool::new(false));
+        let t = thread::spawn({
+            let dropped = dropped.clone();
+            move || {
+                drop::<mpsc::Sender<u8>>(sender);
+                dropped.store(true, SeqCst);
+            }
+        });
+        let is_dropped = dropped.load(SeqCst);
+        let end = receiver.recv_timeout(Duration::from_millis(1)).unwrap_err();
+        t.join().unwrap();
+        (is_dropped, end == mpsc::RecvTimeoutError::Disconnected)
+    });
+    assert_eq!(seen, BTreeSet::from([(false, false), (false, true), (true, true)]));
 }
 
 /// A thread waits for a flag and calls `pause` in its loop.
