@@ -116,6 +116,12 @@ fn twice<T: Send + Sync + 'static>(shared: T, body: impl Fn(&T, usize) + Copy + 
 /// agree on.
 fn objects() -> Vec<(&'static str, u64, fn())> {
     vec![
+        ("store buffering", 3, || {
+            twice([const { AtomicUsize::new(0) }; 2], |pair, nth| {
+                pair[nth].store(1, SeqCst);
+                pair[1 - nth].load(SeqCst);
+            });
+        }),
         ("mutex", 6, || {
             twice(Mutex::new(0), |lock, _| (0..2).for_each(|_| *lock.lock().unwrap() += 1));
         }),
