@@ -456,7 +456,10 @@ pub fn announce(slot: usize, next: Next) {
         kind.map_or(NO_OBJECT, |kind| objects().index(kind, address))
     };
     let known = objects().len();
-    let used = [index(next.op.object_kind(), next.object), index(next.op.other_kind(), next.other)];
+    let used = [
+        index(next.op.object_kind(), next.object),
+        index(next.op.other_kind(next.other), next.other),
+    ];
     let is_first = objects().len() != known;
     end_step(slot);
     let thread = &mut runtime().threads[slot];
@@ -701,7 +704,7 @@ impl Runtime {
         match op {
             Op::Join => one_if(self.threads[object as usize].stage == Stage::Ended),
             Op::Wake | Op::TimedWake => {
-                if !mutex(other).can(id, Action::Lock) {
+                if other != 0 && !mutex(other).can(id, Action::Lock) {
                     return (0, 0);
                 }
                 one_if(condvar(object).can(id, Action::Wake))
@@ -770,6 +773,9 @@ impl Runtime {
             }
             Op::Wait => {
                 self.act(id, ObjectKind::Condvar, object, Action::Wait);
+                if other == 0 {
+                    return 0;
+                }
                 self.act(id, ObjectKind::Mutex, other, Action::Unlock)
             }
             Op::Wake | Op::TimedWake => {
@@ -778,6 +784,9 @@ impl Runtime {
                     return 0;
                 }
                 self.act(id, ObjectKind::Condvar, object, Action::Wake);
+                if other == 0 {
+                    return 0;
+                }
                 self.act(id, ObjectKind::Mutex, other, Action::Lock)
             }
             Op::FutexWoken | Op::TimedFutexWoken => {

@@ -4,6 +4,9 @@
 //! after a notification once the mutex is free. A timeout ends the wait at once, and locking the
 //! mutex is then a separate operation: in between, other threads may make the awaited condition
 //! true, although the wait returns `ETIMEDOUT`. Spurious wakeups are not explored.
+//!
+//! A wait releases one level of a recursive mutex, as in glibc. A thread that has locked it more
+//! than once keeps it while it waits, so neither operation accesses the mutex.
 
 use core::ffi::c_int;
 
@@ -25,18 +28,17 @@ fn wait(condvar: P, mutex: P, deadline: Option<u64>, pc: usize) -> c_int {
         point(Next::on(Op::Unlock, other, pc));
         return EPERM;
     }
-    // A wait releases all levels of a recursive mutex, and restores them afterwards.
-    let relocked = core::mem::take(&mut held.relocked);
+    let keeps = held.relocked > 0;
+    let other = if keeps { 0 } else { other };
     point(Next::on_both(Op::Wait, object, other, pc));
     let wake = match deadline {
         None => Next::on_both(Op::Wake, object, other, pc),
         Some(deadline) => Next::on_both(Op::TimedWake, object, other, pc).until(deadline),
     };
     let timed_out = point(wake).alternative == 1;
-    if timed_out {
+    if timed_out && !keeps {
         point(Next::on(Op::Lock, other, pc));
     }
-    objects().at(ObjectKind::Mutex, other, || 0).relocked = relocked;
     if timed_out { ETIMEDOUT } else { 0 }
 }
 
