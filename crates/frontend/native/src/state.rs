@@ -46,7 +46,7 @@
 //! argument. The next step of such a thread reads the watched objects in addition to its own,
 //! whether or not it is held back.
 
-use preempt_native_block::{NEVER, Op as OpKind, may_expire};
+use preempt_native_block::{MAX_COUNT, NEVER, Op as OpKind, may_expire};
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
@@ -406,11 +406,17 @@ impl State {
                 self.change(object);
                 Ok(0)
             }
+            OpKind::Release if self.count_of(names, object) >= MAX_COUNT.into() => Ok(0),
             kind => match action(kind) {
                 Some(action) => self.act(names, thread, object, action),
                 None => Ok(0),
             },
         }
+    }
+
+    /// The count of a semaphore.
+    fn count_of(&self, names: &Names, semaphore: u32) -> u64 {
+        self.fields(names, names.kind(semaphore).1)[0]
     }
 
     /// Ends the wait of a thread that was not notified.

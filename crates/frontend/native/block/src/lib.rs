@@ -41,6 +41,10 @@ pub const MAX_TEXT: usize = 1024;
 /// The size of [`Block::notes`] in bytes.
 pub const MAX_NOTES: usize = 4096;
 
+/// The greatest count of a semaphore, `SEM_VALUE_MAX`. Incrementing it further is an error that the
+/// program sees, and changes nothing.
+pub const MAX_COUNT: u32 = i32::MAX as u32;
+
 /// The environment variable that tells the runtime that there is a controller. Its value is
 /// [`BLOCK_FD`].
 pub const FD_VARIABLE: &str = "PREEMPT_NATIVE_BLOCK";

@@ -11,8 +11,8 @@ use core::ptr::{addr_of, addr_of_mut};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::block::{
-    Block, Choice, Event, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, NEVER,
-    ObjectKind, Op, Outcome, Record, may_expire,
+    Block, Choice, Event, MAX_COUNT, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT, MAX_THREADS,
+    Misuse, NEVER, ObjectKind, Op, Outcome, Record, may_expire,
 };
 use crate::descriptors::Wait;
 use crate::footprint::Access;
@@ -424,6 +424,9 @@ impl Next {
     }
 }
 
+/// The result of incrementing a semaphore whose count is at its maximum.
+pub const OVERFLOW: i64 = -1;
+
 /// The result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
@@ -813,8 +816,12 @@ impl Runtime {
         let thread = &mut self.threads[slot];
         let object = objects().get(thread.objects[0]);
         let waiting = object.waiting();
-        // A misuse changes nothing. The controller performs the same action and reports it.
-        let reply = object.act(ThreadId::new(slot), action).unwrap_or(0);
+        let overflows = action == Action::Release && object.count() >= MAX_COUNT.into();
+        let reply = match overflows {
+            true => OVERFLOW,
+            // A misuse changes nothing. The controller performs the same action and reports it.
+            false => object.act(ThreadId::new(slot), action).unwrap_or(0),
+        };
         thread.time = object.advance_time(thread.time, object.access(action));
         match action {
             Action::NotifyOne { .. } => waiting.min(1),

@@ -6,11 +6,11 @@
 
 use core::ffi::{c_int, c_uint};
 
-use super::time::{Time, until};
+use super::time::{Time, is_valid, until};
 use crate::block::{Misuse, NEVER, ObjectKind, Op};
 use crate::real::real;
 use crate::schedule::{Next, full, log_misuse, objects, point, runtime, unsupported};
-use crate::sys::{EBUSY, EDEADLK, ETIMEDOUT, P};
+use crate::sys::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT, P};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
@@ -119,10 +119,10 @@ hook!(fn pthread_rwlock_destroy(lock: P; pc) -> c_int {
 hook!(fn pthread_rwlock_rdlock(lock: P; pc) -> c_int { read(lock, Op::ReadLock, NEVER, pc) });
 hook!(fn pthread_rwlock_tryrdlock(lock: P; pc) -> c_int { read(lock, Op::TryReadLock, NEVER, pc) });
 hook!(fn pthread_rwlock_timedrdlock(lock: P, time: *const Time; pc) -> c_int {
-    read(lock, Op::TimedReadLock, until(time), pc)
+    if is_valid(time) { read(lock, Op::TimedReadLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_clockrdlock(lock: P, _clock: c_int, time: *const Time; pc) -> c_int {
-    read(lock, Op::TimedReadLock, until(time), pc)
+    if is_valid(time) { read(lock, Op::TimedReadLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_wrlock(lock: P; pc) -> c_int { write(lock, Op::WriteLock, NEVER, pc) });
 hook!(fn pthread_rwlock_trywrlock(
@@ -131,9 +131,9 @@ hook!(fn pthread_rwlock_trywrlock(
     write(lock, Op::TryWriteLock, NEVER, pc)
 });
 hook!(fn pthread_rwlock_timedwrlock(lock: P, time: *const Time; pc) -> c_int {
-    write(lock, Op::TimedWriteLock, until(time), pc)
+    if is_valid(time) { write(lock, Op::TimedWriteLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_clockwrlock(lock: P, _clock: c_int, time: *const Time; pc) -> c_int {
-    write(lock, Op::TimedWriteLock, until(time), pc)
+    if is_valid(time) { write(lock, Op::TimedWriteLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_unlock(lock: P; pc) -> c_int { unlock(lock, pc) });
