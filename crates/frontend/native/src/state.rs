@@ -49,7 +49,7 @@
 //! argument for closures. The next step of such a thread reads the watched objects in addition to its own,
 //! whether or not it is held back.
 
-use preempt_native_block::{NEVER, Op as OpKind, may_expire};
+use preempt_native_block::{MAX_COUNT, NEVER, Op as OpKind, may_expire};
 use preempt_system::fingerprint::Mixer;
 use preempt_system::{
     Access, Action, Footprint, Location, Misuse, Pending, Status, ThreadId, ThreadSet,
@@ -372,15 +372,21 @@ impl State {
                 Ok(0)
             }
             OpKind::Wait => {
-                self.act(names, thread, object, Action::Wait)?;
-                self.act(names, thread, other, Action::Unlock)
+                let result = self.act(names, thread, object, Action::Wait)?;
+                match other {
+                    NOTHING => Ok(result),
+                    mutex => self.act(names, thread, mutex, Action::Unlock),
+                }
             }
             OpKind::Wake | OpKind::TimedWake => {
                 if timed_out {
                     self.cancel_wait(names, thread, object);
                     return Ok(0);
                 }
-                self.act(names, thread, other, Action::Lock)
+                match other {
+                    NOTHING => Ok(0),
+                    mutex => self.act(names, thread, mutex, Action::Lock),
+                }
             }
             OpKind::FutexWait if outcome.learned == 0 => Ok(0),
             OpKind::FutexWait => self.act(names, thread, object, Action::Wait),
@@ -403,11 +409,17 @@ impl State {
                 self.change(object);
                 Ok(0)
             }
+            OpKind::Release if self.count_of(names, object) >= MAX_COUNT.into() => Ok(0),
             kind => match action(kind) {
                 Some(action) => self.act(names, thread, object, action),
                 None => Ok(0),
             },
         }
+    }
+
+    /// The count of a semaphore.
+    fn count_of(&self, names: &Names, semaphore: u32) -> u64 {
+        self.fields(names, names.kind(semaphore).1)[0]
     }
 
     /// Ends the wait of a thread that was not notified.
@@ -559,6 +571,7 @@ impl State {
             // accesses, what the write before it has claimed. Counting it as a second write orders
             // that code with the next thread that claims the same.
             OpKind::AfterWrite => enabled(pending, 0, &[(object, Access::Write)]),
+            OpKind::Wait if op.other == NOTHING => enabled(pending, 0, &[(object, Access::Write)]),
             OpKind::Wait => enabled(pending, 0, &[(object, Access::Write), (other, Access::Write)]),
             // Precompiled code that does not have to wait may change the word next, as a lock does.
             OpKind::FutexWait => {
@@ -614,7 +627,8 @@ impl State {
     /// futex.
     fn write_pending_wake(&self, names: &Names, thread: ThreadId, op: &Op, pending: &mut Pending) {
         let (awaited, mutex) = (Location(op.object), Location(op.other));
-        let needs_mutex = matches!(op.kind, OpKind::Wake | OpKind::TimedWake);
+        let wakes = matches!(op.kind, OpKind::Wake | OpKind::TimedWake);
+        let needs_mutex = wakes && op.other != NOTHING;
         let mutex_is_free = !needs_mutex || self.can(names, thread, op.other, Action::Lock);
         let notified = self.can(names, thread, op.object, Action::Wake);
         if !notified {

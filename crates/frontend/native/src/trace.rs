@@ -372,7 +372,7 @@ impl Decoder<'_> {
             kind => self.locate(kind.object_kind(), event.object, event.size),
         };
         const FUTEX_WORD: u8 = 4;
-        let other = self.locate(kind.other_kind(), event.other, FUTEX_WORD);
+        let other = self.locate(kind.other_kind(event.other), event.other, FUTEX_WORD);
         let is_io = matches!(kind, OpKind::Io | OpKind::IoWait);
         let operands = if kind.is_atomic() || is_io { event.other } else { 0 };
         let expected = std::mem::take(&mut self.expected);

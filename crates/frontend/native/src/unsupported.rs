@@ -43,6 +43,10 @@ fn advice(what: &str) -> Option<&'static str> {
         "pthread_mutex_consistent" | "pthread_mutexattr_setrobust" => {
             "the death of a thread that holds a mutex is not modelled; use an ordinary mutex"
         }
+        "PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP" => {
+            "such a lock stops readers while a writer waits, which is not modelled; initialise the \
+             lock with the default kind, or use a mutex and a condition variable"
+        }
         "inotify_init" | "inotify_init1" | "fanotify_init" => {
             "events of the file system come from outside of the program; replace them by a pipe \
              that a thread of the test writes to"

@@ -57,6 +57,7 @@ use preempt_system::{
     VectorClock,
 };
 
+use crate::names::NOTHING;
 use crate::state::{Op, Outcome};
 
 /// The number of the chain of operations that order their thread after everything.
@@ -328,12 +329,15 @@ impl WeakMemory {
                 clocks.acquire(thread, object);
                 clocks.release(thread, object);
             }
+            OpKind::Wait if other == NOTHING => {}
             OpKind::Wait => clocks.release(thread, other),
             // POSIX lists notifications among the functions that synchronise memory.
             OpKind::NotifyOne | OpKind::NotifyAll => clocks.release(thread, object),
             OpKind::Wake | OpKind::TimedWake => {
                 clocks.acquire(thread, object);
-                clocks.acquire(thread, other);
+                if other != NOTHING {
+                    clocks.acquire(thread, other);
+                }
             }
             _ => {}
         }

@@ -41,6 +41,10 @@ pub const MAX_TEXT: usize = 1024;
 /// The size of [`Block::notes`] in bytes.
 pub const MAX_NOTES: usize = 4096;
 
+/// The greatest count of a semaphore, `SEM_VALUE_MAX`. Incrementing it further is an error that the
+/// program sees, and changes nothing.
+pub const MAX_COUNT: u32 = i32::MAX as u32;
+
 /// The environment variable that tells the runtime that there is a controller. Its value is
 /// [`BLOCK_FD`].
 pub const FD_VARIABLE: &str = "PREEMPT_NATIVE_BLOCK";
@@ -370,7 +374,9 @@ pub enum Op {
     TimedWriteLock = 26,
     /// Unlocks after writing.
     WriteUnlock = 27,
-    /// Starts to wait on the condition variable `object` and unlocks the mutex `other`.
+    /// Starts to wait on the condition variable `object` and unlocks the mutex `other`. If `other`
+    /// is 0, the thread keeps its mutex, which is recursive and was locked more than once; so it
+    /// does for the two operations below.
     Wait = 30,
     /// Continues after a wait and locks the mutex `other`.
     Wake = 31,
@@ -518,10 +524,10 @@ impl Op {
         })
     }
 
-    /// The kind of the object at the address `other`.
-    pub fn other_kind(self) -> Option<ObjectKind> {
+    /// The kind of the object at the address `other`; `None` if there is none.
+    pub fn other_kind(self, other: u64) -> Option<ObjectKind> {
         match self {
-            Op::Wait | Op::Wake | Op::TimedWake => Some(ObjectKind::Mutex),
+            Op::Wait | Op::Wake | Op::TimedWake => (other != 0).then_some(ObjectKind::Mutex),
             // A wait reads its word, which the program changes by atomic operations. The code after
             // a wait may change the word, as a lock does.
             Op::FutexWait | Op::FutexWoken | Op::TimedFutexWoken => Some(ObjectKind::Atomic),

@@ -28,6 +28,9 @@ const BASE: usize = 0x2000_0000_0000;
 /// The size of a region.
 const REGION: usize = 1 << 36;
 
+/// The size of the address space of a process: no allocator provides a block of this size.
+const ADDRESS_SPACE: usize = 1 << 47;
+
 /// The address of the shadow.
 const SHADOW: usize = 0x3000_0000_0000;
 
@@ -106,6 +109,9 @@ fn map(address: usize, size: usize) -> bool {
 
 /// Allocates a block of zeros. Returns 0 if there is no memory.
 pub fn allocate(size: usize, alignment: usize) -> usize {
+    if size >= ADDRESS_SPACE {
+        return 0;
+    }
     let slot = me();
     let (region, [used, mapped]) = (BASE + slot * REGION, used(slot));
     let alignment = alignment.max(GRAIN);

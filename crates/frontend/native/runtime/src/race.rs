@@ -39,6 +39,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::block::{MAX_THREADS, Op};
 use crate::footprint::Access;
 use crate::objects::CAPACITY;
+use crate::op::NO_OBJECT;
 use crate::schedule::{RacingAccess, Values, active, block, full, log_race, runtime};
 use crate::spins::Step;
 use crate::sys;
@@ -232,10 +233,13 @@ pub fn synchronise(slot: usize, op: Op, joined: u64, [first, second]: [u32; 2]) 
         | Op::LeaveOnce
         | Op::FutexWakeOne
         | Op::FutexWakeAll => release(slot, first),
+        Op::Wait if second == NO_OBJECT => {}
         Op::Wait => release(slot, second),
         Op::Wake | Op::TimedWake => {
             acquire(slot, first);
-            acquire(slot, second);
+            if second != NO_OBJECT {
+                acquire(slot, second);
+            }
         }
         // The thread may have waited for a lock whose state is in another word.
         Op::FutexWoken | Op::TimedFutexWoken => join_all(slot),

@@ -11,8 +11,8 @@ use core::ptr::{addr_of, addr_of_mut};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::block::{
-    Block, Choice, Event, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT, MAX_THREADS, Misuse, NEVER,
-    ObjectKind, Op, Outcome, Record, may_expire,
+    Block, Choice, Event, MAX_COUNT, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT, MAX_THREADS,
+    Misuse, NEVER, ObjectKind, Op, Outcome, Record, may_expire,
 };
 use crate::descriptors::Wait;
 use crate::footprint::Access;
@@ -424,6 +424,9 @@ impl Next {
     }
 }
 
+/// The result of incrementing a semaphore whose count is at its maximum.
+pub const OVERFLOW: i64 = -1;
+
 /// The result of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
@@ -456,7 +459,10 @@ pub fn announce(slot: usize, next: Next) {
         kind.map_or(NO_OBJECT, |kind| objects().index(kind, address))
     };
     let known = objects().len();
-    let used = [index(next.op.object_kind(), next.object), index(next.op.other_kind(), next.other)];
+    let used = [
+        index(next.op.object_kind(), next.object),
+        index(next.op.other_kind(next.other), next.other),
+    ];
     let is_first = objects().len() != known;
     end_step(slot);
     let thread = &mut runtime().threads[slot];
@@ -701,7 +707,7 @@ impl Runtime {
         match op {
             Op::Join => one_if(self.threads[object as usize].stage == Stage::Ended),
             Op::Wake | Op::TimedWake => {
-                if !mutex(other).can(id, Action::Lock) {
+                if other != 0 && !mutex(other).can(id, Action::Lock) {
                     return (0, 0);
                 }
                 one_if(condvar(object).can(id, Action::Wake))
@@ -770,6 +776,9 @@ impl Runtime {
             }
             Op::Wait => {
                 self.act(id, ObjectKind::Condvar, object, Action::Wait);
+                if other == 0 {
+                    return 0;
+                }
                 self.act(id, ObjectKind::Mutex, other, Action::Unlock)
             }
             Op::Wake | Op::TimedWake => {
@@ -778,6 +787,9 @@ impl Runtime {
                     return 0;
                 }
                 self.act(id, ObjectKind::Condvar, object, Action::Wake);
+                if other == 0 {
+                    return 0;
+                }
                 self.act(id, ObjectKind::Mutex, other, Action::Lock)
             }
             Op::FutexWoken | Op::TimedFutexWoken => {
@@ -804,8 +816,12 @@ impl Runtime {
         let thread = &mut self.threads[slot];
         let object = objects().get(thread.objects[0]);
         let waiting = object.waiting();
-        // A misuse changes nothing. The controller performs the same action and reports it.
-        let reply = object.act(ThreadId::new(slot), action).unwrap_or(0);
+        let overflows = action == Action::Release && object.count() >= MAX_COUNT.into();
+        let reply = match overflows {
+            true => OVERFLOW,
+            // A misuse changes nothing. The controller performs the same action and reports it.
+            false => object.act(ThreadId::new(slot), action).unwrap_or(0),
+        };
         thread.time = object.advance_time(thread.time, object.access(action));
         match action {
             Action::NotifyOne { .. } => waiting.min(1),

@@ -70,7 +70,9 @@ pub const FUTEX_REQUEUE2: usize = 456;
 pub const EPERM: c_int = 1;
 pub const EAGAIN: c_int = 11;
 pub const EBUSY: c_int = 16;
+pub const EINVAL: c_int = 22;
 pub const EDEADLK: c_int = 35;
+pub const EOVERFLOW: c_int = 75;
 pub const ETIMEDOUT: c_int = 110;
 
 /// Makes a system call. Returns its result, or the negated error.

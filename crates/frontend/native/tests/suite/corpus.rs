@@ -14,11 +14,12 @@ use preempt_native::{Executable, Native};
 use crate::compile::{executable, folder, programs};
 
 /// Programs that are refused, with words of the refusal.
-const REFUSED: [(&str, &str); 9] = [
+const REFUSED: [(&str, &str); 10] = [
     ("requeues", "FUTEX_REQUEUE"),
     ("cancels", "`pthread_cancel`"),
     ("executes", "`execl`"),
     ("forks", "`fork`"),
+    ("prefers_writers", "`PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`"),
     ("raw_blocked", "while it blocks the signal SIGSYS"),
     ("raw_clone", "the system call clone"),
     ("spins", "without a scheduling point"),

@@ -5,11 +5,11 @@
 
 use core::ffi::c_int;
 
-use super::time::{Time, until};
+use super::time::{Time, is_valid, until};
 use crate::block::{Misuse, ObjectKind, Op};
 use crate::real::real;
 use crate::schedule::{Next, log_misuse, objects, point, unsupported};
-use crate::sys::{EBUSY, EDEADLK, EPERM, ETIMEDOUT, P};
+use crate::sys::{EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, P};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
@@ -22,7 +22,7 @@ const DESTROYED: c_int = -1;
 
 /// The type of a mutex. In glibc, `pthread_mutex_t.__kind` is at byte 16 and has the type in its
 /// lowest two bits; the tests of `preempt-native` would fail if that changed.
-fn type_of(mutex: P, pc: usize) -> c_int {
+pub fn type_of(mutex: P, pc: usize) -> c_int {
     if crate::heap::check(mutex as usize, pc) {
         // The memory was freed, so it does not contain a mutex.
         return 0;
@@ -49,6 +49,19 @@ enum Attempt {
     Try,
     /// Until a deadline.
     Until(u64),
+    /// Until a time that is not valid, which is an error if the mutex is not free.
+    Never,
+}
+
+impl Attempt {
+    fn until(time: *const Time) -> Attempt {
+        if is_valid(time) { Attempt::Until(until(time)) } else { Attempt::Never }
+    }
+}
+
+/// Whether a thread that does not own a mutex of this type gets an error if it unlocks it.
+pub fn checks_owner(kind: c_int) -> bool {
+    matches!(kind, RECURSIVE | ERROR_CHECKING)
 }
 
 fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
@@ -60,7 +73,8 @@ fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
                 object.relocked += 1;
                 return 0;
             }
-            (ERROR_CHECKING, Attempt::Lock | Attempt::Until(_)) => return EDEADLK,
+            (_, Attempt::Try) => {}
+            (ERROR_CHECKING, _) => return EDEADLK,
             _ => {}
         }
     }
@@ -69,9 +83,13 @@ fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
             point(Next::on(Op::Lock, address, pc));
             0
         }
-        Attempt::Try => {
+        Attempt::Try | Attempt::Never => {
             let taken = point(Next::on(Op::TryLock, address, pc));
-            if taken.reply == 1 { 0 } else { EBUSY }
+            match attempt {
+                _ if taken.reply == 1 => 0,
+                Attempt::Never => EINVAL,
+                _ => EBUSY,
+            }
         }
         Attempt::Until(deadline) => {
             let taken = point(Next::on(Op::TimedLock, address, pc).until(deadline));
@@ -83,7 +101,7 @@ fn acquire(mutex: P, kind: c_int, attempt: Attempt, pc: usize) -> c_int {
 fn release(mutex: P, kind: c_int, pc: usize) -> c_int {
     let object = objects().at(ObjectKind::Mutex, mutex as u64, || 0);
     let owned = object.is_owned_by(ThreadId::new(me()));
-    if !owned && matches!(kind, RECURSIVE | ERROR_CHECKING) {
+    if !owned && checks_owner(kind) {
         return EPERM;
     }
     if owned && object.relocked > 0 {
@@ -116,10 +134,10 @@ hook!(fn pthread_mutex_trylock(mutex: P; pc) -> c_int {
     acquire(mutex, type_of(mutex, pc), Attempt::Try, pc)
 });
 hook!(fn pthread_mutex_timedlock(mutex: P, time: *const Time; pc) -> c_int {
-    acquire(mutex, type_of(mutex, pc), Attempt::Until(until(time)), pc)
+    acquire(mutex, type_of(mutex, pc), Attempt::until(time), pc)
 });
 hook!(fn pthread_mutex_clocklock(mutex: P, _clock: c_int, time: *const Time; pc) -> c_int {
-    acquire(mutex, type_of(mutex, pc), Attempt::Until(until(time)), pc)
+    acquire(mutex, type_of(mutex, pc), Attempt::until(time), pc)
 });
 hook!(fn pthread_mutex_unlock(mutex: P; pc) -> c_int { release(mutex, type_of(mutex, pc), pc) });
 
@@ -166,6 +184,6 @@ hook!(fn mtx_trylock(mutex: P; pc) -> c_int {
     c11(acquire(mutex, type_of(mutex, pc), Attempt::Try, pc))
 });
 hook!(fn mtx_timedlock(mutex: P, time: *const Time; pc) -> c_int {
-    c11(acquire(mutex, type_of(mutex, pc), Attempt::Until(until(time)), pc))
+    c11(acquire(mutex, type_of(mutex, pc), Attempt::until(time), pc))
 });
 hook!(fn mtx_unlock(mutex: P; pc) -> c_int { c11(release(mutex, type_of(mutex, pc), pc)) });

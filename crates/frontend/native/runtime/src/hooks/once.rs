@@ -3,6 +3,9 @@
 //! A caller enters, performs the initialisation if it is not done yet, and leaves; while one thread
 //! is inside, the others wait. A caller that finds it done enters and leaves too: it observes what
 //! the initialisation wrote, so it must be ordered after it.
+//!
+//! If the initialisation unwinds, by a C++ exception or by `pthread_exit`, it is not done: the
+//! thread leaves, and the next one that enters performs it again.
 
 use core::ffi::c_int;
 
@@ -15,6 +18,19 @@ use crate::threads::me;
 /// The value that glibc stores in a `pthread_once_t` or `once_flag` after the initialisation.
 const DONE: c_int = 2;
 
+/// A thread inside the initialisation, which it leaves when this is dropped. A destructor runs also
+/// if the initialisation unwinds.
+struct Inside {
+    address: u64,
+    pc: usize,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        point(Next::on(Op::LeaveOnce, self.address, self.pc));
+    }
+}
+
 fn run_once(control: P, initialise: extern "C-unwind" fn(), pc: usize) -> c_int {
     let address = control as u64;
     let object = objects().at(ObjectKind::Once, address, || 0);
@@ -24,6 +40,7 @@ fn run_once(control: P, initialise: extern "C-unwind" fn(), pc: usize) -> c_int 
         return 0;
     }
     point(Next::on(Op::EnterOnce, address, pc));
+    let inside = Inside { address, pc };
     let done = control.cast::<c_int>();
     // SAFETY: the program passes a valid control; only the thread that is inside accesses it.
     unsafe {
@@ -32,7 +49,7 @@ fn run_once(control: P, initialise: extern "C-unwind" fn(), pc: usize) -> c_int 
             *done = DONE;
         }
     }
-    point(Next::on(Op::LeaveOnce, address, pc));
+    drop(inside);
     0
 }
 

@@ -1,13 +1,16 @@
 //! Reader-writer locks. A thread that holds a read lock may lock it for reading again: other
 //! threads cannot observe that, so it is not a scheduling point.
+//!
+//! Threads that wait for a write lock do not stop readers, as with the default kind of glibc. Locks
+//! of the kind whose readers wait while a writer waits are refused.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_uint};
 
-use super::time::{Time, until};
+use super::time::{Time, is_valid, until};
 use crate::block::{Misuse, NEVER, ObjectKind, Op};
 use crate::real::real;
-use crate::schedule::{Next, full, log_misuse, objects, point, runtime};
-use crate::sys::{EBUSY, EDEADLK, ETIMEDOUT, P};
+use crate::schedule::{Next, full, log_misuse, objects, point, runtime, unsupported};
+use crate::sys::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT, P};
 use crate::thread::ThreadId;
 use crate::threads::me;
 
@@ -17,6 +20,21 @@ enum Held {
     No,
     Reading,
     Writing,
+}
+
+/// Refuses a lock that prefers writers. In glibc, `pthread_rwlock_t.__flags` is at byte 48 and has
+/// the kind, which attributes or a static initialiser have set.
+fn check_kind(lock: P, pc: usize) {
+    const PREFER_WRITER_NONRECURSIVE: c_uint = 2;
+    if crate::heap::check(lock as usize, pc) {
+        // The memory was freed, so it does not contain a lock.
+        return;
+    }
+    // SAFETY: the program passes a valid lock, which has 56 bytes.
+    let kind = unsafe { *lock.cast::<u8>().add(48).cast::<c_uint>() };
+    if kind == PREFER_WRITER_NONRECURSIVE {
+        unsupported("`PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`");
+    }
 }
 
 fn held(lock: P) -> Held {
@@ -32,6 +50,7 @@ fn held(lock: P) -> Held {
 }
 
 fn read(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
+    check_kind(lock, pc);
     match held(lock) {
         Held::Writing if op == Op::TryReadLock => EBUSY,
         Held::Writing => EDEADLK,
@@ -44,6 +63,7 @@ fn read(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
 }
 
 fn write(lock: P, op: Op, deadline: u64, pc: usize) -> c_int {
+    check_kind(lock, pc);
     match held(lock) {
         Held::Writing if op == Op::TryWriteLock => EBUSY,
         Held::Writing => EDEADLK,
@@ -99,10 +119,10 @@ hook!(fn pthread_rwlock_destroy(lock: P; pc) -> c_int {
 hook!(fn pthread_rwlock_rdlock(lock: P; pc) -> c_int { read(lock, Op::ReadLock, NEVER, pc) });
 hook!(fn pthread_rwlock_tryrdlock(lock: P; pc) -> c_int { read(lock, Op::TryReadLock, NEVER, pc) });
 hook!(fn pthread_rwlock_timedrdlock(lock: P, time: *const Time; pc) -> c_int {
-    read(lock, Op::TimedReadLock, until(time), pc)
+    if is_valid(time) { read(lock, Op::TimedReadLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_clockrdlock(lock: P, _clock: c_int, time: *const Time; pc) -> c_int {
-    read(lock, Op::TimedReadLock, until(time), pc)
+    if is_valid(time) { read(lock, Op::TimedReadLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_wrlock(lock: P; pc) -> c_int { write(lock, Op::WriteLock, NEVER, pc) });
 hook!(fn pthread_rwlock_trywrlock(
@@ -111,9 +131,9 @@ hook!(fn pthread_rwlock_trywrlock(
     write(lock, Op::TryWriteLock, NEVER, pc)
 });
 hook!(fn pthread_rwlock_timedwrlock(lock: P, time: *const Time; pc) -> c_int {
-    write(lock, Op::TimedWriteLock, until(time), pc)
+    if is_valid(time) { write(lock, Op::TimedWriteLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_clockwrlock(lock: P, _clock: c_int, time: *const Time; pc) -> c_int {
-    write(lock, Op::TimedWriteLock, until(time), pc)
+    if is_valid(time) { write(lock, Op::TimedWriteLock, until(time), pc) } else { EINVAL }
 });
 hook!(fn pthread_rwlock_unlock(lock: P; pc) -> c_int { unlock(lock, pc) });

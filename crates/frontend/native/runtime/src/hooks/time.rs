@@ -13,7 +13,7 @@ use core::ffi::{c_int, c_long, c_uint};
 
 use crate::block::{NEVER, Op};
 use crate::schedule::{Next, point, runtime};
-use crate::sys::P;
+use crate::sys::{EINVAL, P, fail};
 use crate::threads::me;
 
 /// The time that all clocks show at the beginning of an execution: 14 November 2023.
@@ -48,6 +48,19 @@ fn now() -> u64 {
     let thread = &mut runtime().threads[me()];
     thread.time += READING;
     EPOCH + thread.time
+}
+
+/// Whether the nanoseconds of a time are in range. If not, glibc and the kernel refuse the call with
+/// `EINVAL`.
+pub fn is_valid(time: *const Time) -> bool {
+    // SAFETY: the program passes a valid pointer.
+    (0..SECOND as c_long).contains(&unsafe { (*time).rest })
+}
+
+/// Whether a sleep accepts the time: it must not be negative either.
+fn is_valid_sleep(time: *const Time) -> bool {
+    // SAFETY: the program passes a valid pointer.
+    is_valid(time) && unsafe { (*time).seconds } >= 0
 }
 
 /// The deadline of a wait that begins now and takes at most `nanoseconds`.
@@ -103,11 +116,17 @@ hook!(fn time(seconds: *mut i64; pc) -> i64 {
     now
 });
 hook!(fn nanosleep(time: *const Time, _rest: P; pc) -> c_int {
+    if !is_valid_sleep(time) {
+        return fail(EINVAL);
+    }
     sleep_until(after(time), pc);
     0
 });
 hook!(fn clock_nanosleep(_clock: c_int, flags: c_int, time: *const Time, _rest: P; pc) -> c_int {
     const ABSOLUTE: c_int = 1;
+    if !is_valid_sleep(time) {
+        return EINVAL;
+    }
     sleep_until(if flags & ABSOLUTE != 0 { until(time) } else { after(time) }, pc);
     0
 });
@@ -120,6 +139,11 @@ hook!(fn sleep(seconds: c_uint; pc) -> c_uint {
     0
 });
 hook!(fn thrd_sleep(time: *const Time, _rest: P; pc) -> c_int {
+    /// The result for an error other than an interruption.
+    const FAILED: c_int = -2;
+    if !is_valid_sleep(time) {
+        return FAILED;
+    }
     sleep_until(after(time), pc);
     0
 });
