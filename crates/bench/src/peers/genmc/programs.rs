@@ -12,7 +12,7 @@ use preempt::{assume, thread};
 pub type Program = fn(usize);
 
 /// The benchmarks by name.
-const PROGRAMS: [(&str, Program); 31] = [
+const PROGRAMS: [(&str, Program); 30] = [
     ("ainc", |n| same(n, 1, |m, _| add(m, 1))),
     ("binc", |n| same(n, 2, |m, _| add(m, 2))),
     ("cinc", |n| same(n, 3, |m, _| add(m, 3))),
@@ -108,7 +108,6 @@ const PROGRAMS: [(&str, Program); 31] = [
             m[0].store(0, Release);
         });
     }),
-    ("ms-queue", michael_scott),
 ];
 
 /// The benchmark of this name.
@@ -436,72 +435,4 @@ fn deque() {
 fn protected(cell: &AtomicU64, value: usize) {
     cell.store(value as u64, Relaxed);
     assert_eq!(cell.load(Relaxed), value as u64);
-}
-
-/// A Michael–Scott queue whose nodes are in an array: each of `size` threads enqueues and dequeues.
-/// A pointer is the position of a node and a count. Executions in which an exchange of the head
-/// fails are discarded.
-fn michael_scott(size: usize) {
-    const HEAD: usize = 0;
-    const TAIL: usize = 1;
-    const POSITION: u64 = 0xffff_ffff;
-    fn next_of(m: &[AtomicU64], pointer: u64) -> &AtomicU64 {
-        &m[2 * (pointer & POSITION) as usize]
-    }
-    /// The position of `pointer` with the count that follows the one of `counted`.
-    fn following(pointer: u64, counted: u64) -> u64 {
-        (pointer & POSITION) | (((counted >> 32) + 1) << 32)
-    }
-    fn enqueue(m: &[AtomicU64], node: u64) {
-        m[2 * node as usize + 1].store(node, Relaxed);
-        let old = next_of(m, node).load(Relaxed);
-        next_of(m, node).store(old & !POSITION, Relaxed);
-        let tail = loop {
-            let tail = m[TAIL].load(Acquire);
-            let next = next_of(m, tail).load(Acquire);
-            if tail != m[TAIL].load(Relaxed) {
-                continue;
-            }
-            if next & POSITION == 0 {
-                let new = following(node, next);
-                if next_of(m, tail).compare_exchange(next, new, Release, Relaxed).is_ok() {
-                    break tail;
-                }
-            }
-            let next = next_of(m, tail).load(Acquire);
-            let _ = m[TAIL].compare_exchange(tail, following(next, tail), Release, Relaxed);
-        };
-        let _ = m[TAIL].compare_exchange(tail, following(node, tail), Release, Relaxed);
-    }
-    fn dequeue(m: &[AtomicU64]) {
-        loop {
-            let head = m[HEAD].load(Acquire);
-            let tail = m[TAIL].load(Acquire);
-            let next = next_of(m, head).load(Acquire);
-            if m[HEAD].load(Relaxed) != head {
-                continue;
-            }
-            if head & POSITION != tail & POSITION {
-                m[2 * (next & POSITION) as usize + 1].load(Relaxed);
-                let new = following(next, head);
-                assume(m[HEAD].compare_exchange(head, new, Release, Relaxed).is_ok());
-                return;
-            }
-            if next & POSITION == 0 {
-                return;
-            }
-            let _ = m[TAIL].compare_exchange(tail, following(next, tail), Release, Relaxed);
-        }
-    }
-    // Node 1 is the dummy node, and each thread has one node.
-    let cells = (0..2 * (size + 2)).map(|cell| if cell <= TAIL { 1 } else { 0 });
-    let m: Memory = Arc::new(cells.map(AtomicU64::new).collect());
-    let run = |node: usize| {
-        spawn(&m, move |m| {
-            enqueue(m, node as u64);
-            dequeue(m);
-        })
-    };
-    let threads: Vec<_> = (2..2 + size).map(run).collect();
-    join(threads);
 }
