@@ -6,7 +6,7 @@ use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::program;
 
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 17] = [
     "abba",
     "abba_ordered",
     "lost_update",
@@ -15,6 +15,8 @@ const PROGRAMS: [&str; 15] = [
     "detached",
     "overwritten",
     "yields",
+    "polls_early",
+    "polls_lock",
     "sleepers",
     "sleep_poll",
     "timeout_checked",
