@@ -20,6 +20,12 @@ pub struct Op {
 }
 
 impl Op {
+    /// The operation as performed by an alternative. Here every alternative accesses all objects of
+    /// its operation: a wait that times out and the lock after it are two operations.
+    pub fn performed(self, _alternative: u32) -> Op {
+        self
+    }
+
     /// Its objects, each with its position in [`Outcome::versions`].
     pub fn objects(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
         [(0, self.object), (1, self.other)].into_iter().filter(|&(_, object)| object != NO_OBJECT)
