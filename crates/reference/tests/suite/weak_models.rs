@@ -127,6 +127,21 @@ fn with_sequentially_consistent_orderings_the_graphs_of_models_are_traces() {
     }
 }
 
+/// An access before a fence does not happen after it, although both have the same time of their
+/// thread: the memory once refused the last load where the fence of `b` came before that of `c`, so
+/// that this order of the threads lost a graph.
+#[test]
+fn a_fence_does_not_happen_before_the_accesses_before_it() {
+    let text = "memory weak;
+        atomic var x = 0;
+        thread a { store(x, 1, relaxed); }
+        thread b { store(x, 1, relaxed); var r = load(x, relaxed); fence(seq_cst); }
+        thread c { var r = load(x, relaxed); fence(seq_cst); var s = load(x, relaxed); }";
+    assert_eq!(numbers(&search(graphs().keep_going(), text)), (18, 18));
+    let all = weak().order(Order::Executions).keep_going();
+    assert_eq!(numbers(&search(all, text)), (1_344, 18));
+}
+
 #[test]
 fn random_models_have_the_graphs_of_brute_force() {
     let (mut compared, mut all, mut dead) = (0, 0, 0);

@@ -648,6 +648,12 @@ impl Memory for Weak {
         let event = self.next_event(thread);
         let time = clocks.epoch(thread).time;
         let before = clocks.now(thread).expect("a thread with an epoch has a clock").clone();
+        if order == Ordering::SeqCst {
+            // The fence gets a time of its own. A clock with the time of the accesses before it
+            // would not say whether it includes the fence, so that the fence would count as one
+            // that happens before them. Nobody joins what is published here.
+            drop(clocks.publish(thread));
+        }
         let past = clocks.fence(thread, order);
         let after = clocks.now(thread).expect("a thread with an epoch has a clock");
         self.order.note(thread, None, time, &before, after);
