@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::MOST_THREADS;
 use super::order::{Access, Place};
-use super::thread::{Op, POISONED};
+use super::thread::{Op, POISONED, WaitEnd};
 use crate::program::{ATOMICS, AtomicOp, PAIR};
 
 /// A lock with its value.
@@ -98,8 +98,11 @@ impl Objects {
             Op::Wait(condvar, mutex) => {
                 vec![(Place::Condvar(condvar), Write), (Place::Mutex(mutex), Write)]
             }
-            Op::Wake { condvar, mutex, .. } => {
+            Op::Wake { condvar, mutex, end } => {
                 let notified = self.condvars[condvar] & 1 << me == 0;
+                if !notified && end == WaitEnd::Timeout {
+                    return vec![(Place::Condvar(condvar), Write)];
+                }
                 let access = if notified { Read } else { Write };
                 vec![(Place::Condvar(condvar), access), (Place::Mutex(mutex), Write)]
             }

@@ -2,7 +2,7 @@
 
 use super::objects::{Objects, owner};
 use super::order::{Access, Clock, Dependence, Effect, Order, Place};
-use super::thread::{FAILED, FREED, Next, Op, next};
+use super::thread::{FAILED, FREED, Next, Op, WaitEnd, next};
 use super::{Kind, MOST_THREADS};
 use crate::program::{AtomicOp, Ordering, Program, Wait};
 
@@ -131,9 +131,15 @@ impl State {
             Op::Lock { mutex, .. } => can(objects.mutexes[mutex].writer.is_none()),
             Op::Read(lock) => can(self.objects.can_read(lock, thread)),
             Op::Write(lock) => can(self.objects.can_write(lock)),
-            Op::Wake { condvar, mutex, early } => {
+            Op::Wake { condvar, mutex, end } => {
                 let notified = objects.condvars[condvar] & 1 << thread == 0;
-                can((notified || early) && objects.mutexes[mutex].writer.is_none())
+                let is_free = objects.mutexes[mutex].writer.is_none();
+                can(match end {
+                    _ if notified => is_free,
+                    WaitEnd::Notification => false,
+                    WaitEnd::Spurious => is_free,
+                    WaitEnd::Timeout => true,
+                })
             }
             Op::NotifyOne(condvar) => objects.condvars[condvar].count_ones().max(1),
             Op::Leave(barrier) => can(objects.barriers[barrier] & 1 << thread == 0),
@@ -259,9 +265,12 @@ impl State {
                 self.objects.mutexes[mutex].writer = None;
                 0
             }
-            Op::Wake { condvar, mutex, .. } => {
+            Op::Wake { condvar, mutex, end } => {
                 let early = self.objects.condvars[condvar] & bit != 0;
                 self.objects.condvars[condvar] &= !bit;
+                if early && end == WaitEnd::Timeout {
+                    return FAILED;
+                }
                 self.lock(me, mutex, false) + if early { FAILED } else { 0 }
             }
             Op::NotifyOne(condvar) => {

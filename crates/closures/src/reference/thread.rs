@@ -37,8 +37,8 @@ pub enum Op {
     /// Starts waiting on a condition variable and unlocks the mutex.
     Wait(usize, usize),
     /// Ends the wait and locks the mutex; replies its value, plus [`POISONED`], plus [`FAILED`] if
-    /// it was not notified.
-    Wake { condvar: usize, mutex: usize, early: bool },
+    /// it was not notified. A wait that times out replies [`FAILED`] and locks nothing.
+    Wake { condvar: usize, mutex: usize, end: WaitEnd },
     /// Wakes one waiting thread.
     NotifyOne(usize),
     /// Wakes all waiting threads.
@@ -128,6 +128,17 @@ pub enum Op {
     AcquireFence,
     /// A fence that only releases.
     ReleaseFence,
+}
+
+/// What ends a wait on a condition variable besides a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitEnd {
+    /// Nothing.
+    Notification,
+    /// A spurious wakeup.
+    Spurious,
+    /// A timeout.
+    Timeout,
 }
 
 /// Added to a reply if a lock is poisoned.
@@ -316,22 +327,17 @@ impl Thread<'_> {
             }
             S::Wait { condvar, mutex, timeout } => {
                 self.see(Op::Lock { mutex, change: true })?;
-                self.ask(Op::Wait(condvar, mutex))?;
-                let reply = self.ask(Op::Wake {
-                    condvar,
-                    mutex,
-                    early: timeout || self.program.spurious_wakeups,
-                })?;
-                // Without a timeout, the thread cannot observe why it woke up.
-                self.seen.push(if timeout { reply } else { reply % FAILED });
+                let seen = match timeout {
+                    true => self.wait_timeout(condvar, mutex)?,
+                    false => self.wait(condvar, mutex)?,
+                };
+                self.seen.push(seen);
                 self.ask(Op::Unlock { mutex, poison: false }).map(drop)
             }
             S::WaitWhile(condvar, mutex) => {
                 let mut value = self.ask(Op::Lock { mutex, change: false })? % POISONED;
                 while value == 0 {
-                    self.ask(Op::Wait(condvar, mutex))?;
-                    let early = self.program.spurious_wakeups;
-                    value = self.ask(Op::Wake { condvar, mutex, early })? % FAILED;
+                    value = self.wait(condvar, mutex)?;
                 }
                 // A wait that finds the mutex poisoned ends whatever the value is.
                 self.seen.push(value % POISONED);
@@ -341,8 +347,7 @@ impl Thread<'_> {
                 let mut value = self.ask(Op::Lock { mutex, change: false })? % POISONED;
                 let mut over = false;
                 while value == 0 && !over {
-                    self.ask(Op::Wait(condvar, mutex))?;
-                    let reply = self.ask(Op::Wake { condvar, mutex, early: true })?;
+                    let reply = self.wait_timeout(condvar, mutex)?;
                     over = reply >= FAILED;
                     value = reply % FAILED;
                 }
@@ -541,6 +546,26 @@ impl Thread<'_> {
             }
             _ => self.see(Op::Atomic(atomic, op, ordering)),
         }
+    }
+
+    /// Waits on a condition variable; returns the value of the mutex, plus [`POISONED`]. The thread
+    /// cannot observe why it woke up.
+    fn wait(&mut self, condvar: usize, mutex: usize) -> Result<i64, Stop> {
+        self.ask(Op::Wait(condvar, mutex))?;
+        let end =
+            if self.program.spurious_wakeups { WaitEnd::Spurious } else { WaitEnd::Notification };
+        Ok(self.ask(Op::Wake { condvar, mutex, end })? % FAILED)
+    }
+
+    /// The same with a timeout, after which the thread still has to lock the mutex; adds [`FAILED`]
+    /// if there was one.
+    fn wait_timeout(&mut self, condvar: usize, mutex: usize) -> Result<i64, Stop> {
+        self.ask(Op::Wait(condvar, mutex))?;
+        let reply = self.ask(Op::Wake { condvar, mutex, end: WaitEnd::Timeout })?;
+        if reply < FAILED {
+            return Ok(reply);
+        }
+        Ok(self.ask(Op::Lock { mutex, change: false })? + FAILED)
     }
 
     fn attempt(&mut self, take: Op, release: Op) -> Done {

@@ -39,7 +39,8 @@ pub enum OpKind {
     /// Starts waiting on a condition variable and unlocks its mutex.
     Wait,
     /// Continues after a wait and locks the mutex. Alternative 1, if the wait may end early:
-    /// without a notification.
+    /// without a notification. A wait that times out does not lock the mutex: see
+    /// [`EarlyWake::Timeout`].
     Wake {
         /// Whether the wait may end early.
         early: EarlyWake,
@@ -103,8 +104,18 @@ pub enum EarlyWake {
     Never,
     /// The wait may end by a spurious wakeup. A spurious wakeup never has to come, so a thread that
     /// could continue only by one is blocked.
+    ///
+    /// A wait on a condition variable ends spuriously only where its mutex is free, in one step
+    /// with locking it. No outcome is lost: a thread that leaves earlier, while another one holds
+    /// the mutex, can do nothing until it locks the mutex. If it stays in the set of waiting
+    /// threads until then, every notification can still wake the thread that it wakes without it,
+    /// because `notify_one` chooses among all that wait. One that wakes nobody then wakes this
+    /// thread, which continues anyway and does not learn why.
     Spurious,
-    /// The wait has a timeout, which fires sooner or later.
+    /// The wait has a timeout, which fires sooner or later. On a condition variable it may fire
+    /// while another thread holds the mutex. The thread then knows that it was not notified, and
+    /// what the mutex protects may change before it locks the mutex, which is an operation of its
+    /// own.
     Timeout,
 }
 
@@ -260,6 +271,20 @@ impl Op {
     /// The same operation on a second object too.
     pub fn and(self, other: u32) -> Op {
         Op { other, ..self }
+    }
+
+    /// The same operation as performed by an alternative, without the object that it did not
+    /// access: a wait on a condition variable that times out leaves the mutex alone. Its version at
+    /// that time differs between executions with the same happens-before graph.
+    #[inline]
+    pub fn performed(self, alternative: u32) -> Op {
+        if self.times_out(alternative) { Op { other: NO_OBJECT, ..self } } else { self }
+    }
+
+    /// Whether an alternative is the timeout of a wait on a condition variable.
+    #[inline]
+    pub fn times_out(&self, alternative: u32) -> bool {
+        alternative == 1 && self.kind == OpKind::Wake { early: EarlyWake::Timeout }
     }
 
     /// Its objects, each with its position in [`Outcome::versions`]. Those of a

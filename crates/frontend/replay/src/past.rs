@@ -25,7 +25,8 @@ impl<P: Copy + Eq + Hash> Recording<P> {
             let slot = choice.thread.index();
             let Past { name, steps } = pasts[slot];
             let history = self.history(choice.thread);
-            let (op, spawned) = (&history.ops()[steps], history.outcomes()[steps].spawned);
+            let op = history.ops()[steps].performed(choice.alternative);
+            let spawned = history.outcomes()[steps].spawned;
             let mut mixer = Mixer::new();
             absorb(&mut mixer, name);
             mixer.absorb(choice.alternative.into());
@@ -59,7 +60,8 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         for &choice in path {
             let slot = choice.thread.index();
             let history = self.history(choice.thread);
-            let (at, op) = (steps[slot], history.ops().get(steps[slot])?);
+            let at = steps[slot];
+            let op = history.ops().get(at)?.performed(choice.alternative);
             steps[slot] += 1;
             let conflicts = |(_, object): (usize, u32)| {
                 changed.contains(&object) || !op.is_load() && used.contains(&object)
@@ -90,16 +92,19 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         let mut counts: Vec<usize> =
             self.state().counts().iter().map(|&count| count as usize).collect();
         let last = counts[thread.index()];
-        let mut open: Vec<u32> = self.history(thread).ops()[last - round..last]
+        let history = self.history(thread);
+        let mut open: Vec<u32> = history.ops()[last - round..last]
             .iter()
-            .flat_map(|op| op.objects())
+            .zip(&history.outcomes()[last - round..last])
+            .flat_map(|(op, outcome)| op.performed(outcome.alternative).objects())
             .map(|(_, object)| object)
             .collect();
         for choice in path.iter().rev() {
             let slot = choice.thread.index();
             counts[slot] -= 1;
             let history = self.history(choice.thread);
-            let (op, outcome) = (&history.ops()[counts[slot]], &history.outcomes()[counts[slot]]);
+            let outcome = &history.outcomes()[counts[slot]];
+            let op = history.ops()[counts[slot]].performed(choice.alternative);
             if choice.thread == thread {
                 open.retain(|&object| op.objects().all(|(_, used)| used != object));
                 if open.is_empty() {

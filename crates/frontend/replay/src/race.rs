@@ -23,6 +23,8 @@ pub fn synchronise(
         OpKind::Finish => clocks.release(thread, thread.index() as u32),
         OpKind::Downgrade => clocks.release(thread, object),
         OpKind::Wait => clocks.release(thread, op.other),
+        // The thread locks the mutex later.
+        OpKind::Wake { .. } if op.times_out(alternative) => {}
         OpKind::Wake { .. } => clocks.acquire(thread, op.other),
         OpKind::Park { .. } if alternative == 0 => clocks.acquire(thread, object),
         OpKind::Object(action) => clocks.act(thread, object, action, reply),

@@ -348,9 +348,10 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         &self.histories[step.thread.index()].ops[step.at]
     }
 
-    /// Attempts to lock count as writes even where they fail, and so do waits with a timeout. A
-    /// search over execution graphs needs this: it moves a step to other places of the graph, and
-    /// its class must not change there.
+    /// Attempts to lock count as writes even where they fail, and so do waits with a timeout, which
+    /// access the mutex of a condition variable even where they time out. A search over execution
+    /// graphs needs this: it moves a step to other places of the graph, and its class must not
+    /// change there.
     pub fn count_attempts_as_writes(&mut self) {
         self.names.objects_mut().attempts_write = true;
     }

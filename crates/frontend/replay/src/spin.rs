@@ -162,7 +162,7 @@ fn is_fruitless(
                 && now.value == before.value
                 && now.alternative == before.alternative
                 && ops[at].is_again(&ops[at - length])
-                && ops[at].objects().all(|(of, object)| {
+                && ops[at].performed(now.alternative).objects().all(|(of, object)| {
                     last_seen(&ops[..at], &outcomes[..at], object) == Some(now.versions[of].before)
                 })
         })
@@ -185,7 +185,7 @@ pub(crate) fn yielding_round(ops: &[Op], outcomes: &[Outcome], loops: &LoopRound
     let rounds = loops.of(&ops[before..n]).unwrap_or(1);
     let Some(first) = (1..rounds).try_fold(before, |at, _| again(at)) else { return 0 };
     let is_undisturbed = |at: usize| {
-        ops[at].objects().all(|(of, object)| {
+        ops[at].performed(outcomes[at].alternative).objects().all(|(of, object)| {
             let seen = last_seen(&ops[..at], &outcomes[..at], object);
             seen.is_none_or(|seen| seen == outcomes[at].versions[of].before)
         })
@@ -237,7 +237,9 @@ fn latest_yield(ops: &[Op], at: usize, which: impl Fn(&Op) -> bool) -> Option<us
 fn last_seen(ops: &[Op], outcomes: &[Outcome], object: u32) -> Option<u32> {
     let backwards = ops[..outcomes.len()].iter().zip(outcomes).rev();
     backwards.take(FARTHEST).find_map(|(op, outcome)| {
-        op.objects().find(|&(_, other)| other == object).map(|(of, _)| outcome.versions[of].after)
+        let mut objects = op.performed(outcome.alternative).objects();
+        let seen = objects.find(|&(_, other)| other == object);
+        seen.map(|(of, _)| outcome.versions[of].after)
     })
 }
 
@@ -249,8 +251,9 @@ pub(crate) fn watched<'h>(
     length: usize,
 ) -> impl Iterator<Item = (u32, u32)> + 'h {
     let n = outcomes.len();
-    let round = ops[n - length..n].iter().flat_map(|op| op.objects().map(|(_, object)| object));
-    round.map(move |object| {
+    let round = ops[n - length..n].iter().zip(&outcomes[n - length..]);
+    let used = round.flat_map(|(op, outcome)| op.performed(outcome.alternative).objects());
+    used.map(|(_, object)| object).map(move |object| {
         let seen = last_seen(&ops[..n], outcomes, object);
         (object, seen.expect("an object of the round was used in the round"))
     })

@@ -263,6 +263,9 @@ impl State {
                 if alternative == 1 {
                     self.stop_waiting(objects, thread, op.object);
                 }
+                if op.times_out(alternative) {
+                    return Ok(0);
+                }
                 self.act_on(objects, thread, op.other, Action::Lock)
             }
             OpKind::Park { .. } if alternative == 1 => Ok(0),
@@ -464,8 +467,16 @@ impl State {
         if !notified && early == EarlyWake::Never {
             return pending.set_one(Status::Blocked, 0, condvar, Access::Read);
         }
+        if !notified && early == EarlyWake::Timeout {
+            // The thread leaves the set of waiting threads, whoever holds the mutex.
+            pending.set_one(Status::Enabled, 1, condvar, Access::Write);
+            if objects.attempts_write {
+                pending.footprints[0].1.add(mutex, Access::Write);
+            }
+            return;
+        }
         if !self.can(objects, thread, op.other, Action::Lock) {
-            // Which alternative exists is decided when the mutex is free.
+            // Whether a wait without a timeout ends early is decided when the mutex is free.
             return pending.set_one(Status::Blocked, 0, mutex, Access::Read);
         }
         let (alternative, access) = match notified {

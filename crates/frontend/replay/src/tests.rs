@@ -353,8 +353,7 @@ fn what_synchronises_with_what() {
     const X: u32 = 7;
     const Y: u32 = 8;
     let of = |action, reply| (OpKind::Object(action), X, NO_OBJECT, 0, reply);
-    let wake =
-        |other, alternative| (OpKind::Wake { early: EarlyWake::Timeout }, Y, other, alternative, 0);
+    let wake = |early, other, alternative| (OpKind::Wake { early }, Y, other, alternative, 0);
     let park =
         |alternative| (OpKind::Park { early: EarlyWake::Timeout }, X, NO_OBJECT, alternative, 0);
     let wait = (OpKind::Wait, Y, X, 0, 0);
@@ -380,12 +379,13 @@ fn what_synchronises_with_what() {
         (of(WriteUnlock, 0), of(WriteLock, 0), true),
         (downgrade, of(ReadLock, 0), true),
         (downgrade, of(WriteLock, 0), true),
-        // A wait unlocks its mutex, and waking locks it again, notified or not.
+        // A wait unlocks its mutex, and waking locks it again, notified or not. A timeout does not.
         (wait, of(Lock, 0), true),
-        (of(Unlock, 0), wake(X, 0), true),
-        (of(Unlock, 0), wake(X, 1), true),
-        (wait, wake(X, 0), true),
-        (of(NotifyAll, 0), wake(Y, 0), false),
+        (of(Unlock, 0), wake(EarlyWake::Timeout, X, 0), true),
+        (of(Unlock, 0), wake(EarlyWake::Timeout, X, 1), false),
+        (of(Unlock, 0), wake(EarlyWake::Spurious, X, 1), true),
+        (wait, wake(EarlyWake::Timeout, X, 0), true),
+        (of(NotifyAll, 0), wake(EarlyWake::Timeout, Y, 0), false),
         // A park that ended early has not seen the token.
         (of(Unpark, 0), park(0), true),
         (of(Unpark, 0), park(1), false),

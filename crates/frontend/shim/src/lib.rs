@@ -98,7 +98,9 @@
 //!   something in every round is not a wait. If all threads that could move are held back and the
 //!   whole state repeats, that is a livelock; an execution that has not ended after [20,000
 //!   steps](Check::max_steps) is a finding as well, which says that the limit was reached.
-//! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting.
+//! - **Time** does not pass: a timeout may fire whenever its thread could also be waiting. That of
+//!   [`sync::Condvar::wait_timeout`] may fire while another thread holds the mutex; the thread then
+//!   waits for the mutex, and may find that the awaited condition has become true.
 //!
 //! # Data structures without tests
 //!

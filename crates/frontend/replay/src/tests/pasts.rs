@@ -81,6 +81,55 @@ fn a_past_consists_of_the_steps_that_happen_before() {
 }
 
 #[test]
+fn a_timeout_depends_on_notifications_and_not_on_the_mutex() {
+    let begins = "1:lock(m)@1 1:wait(cm)@2";
+    let past = |steps: &str| {
+        let run = run(&format!("{begins} {steps}"));
+        run.recording.past(ZERO, &run.path)
+    };
+    let times_out = "1:wake-timeout(cm)@2#1";
+    let (lock, unlock) = ("0:lock(m)@4", "0:unlock(m)@5");
+    assert_eq!(past(&format!("{lock} {times_out} {unlock}")), past(&format!("{lock} {unlock}")));
+    let notify = "0:notify-all(c)@6";
+    assert_ne!(past(&format!("{times_out} {notify}")), past(notify));
+    let notified = format!("{notify} 1:wake-timeout(cm)@2 1:unlock(m)@3 {lock}");
+    assert_ne!(past(&notified), past(&format!("{notify} {lock}")));
+    // The operation of thread 0, which locks the mutex, is its second one.
+    let kept = |script: &str| {
+        let run = run(script);
+        run.recording.without(&run.path, ZERO, 1).map(|kept| kept.len())
+    };
+    assert_eq!(kept(&format!("{begins} 0:yield()@3 {lock} {times_out}")), Some(4));
+    let notified = "1:wake-timeout(cm)@2";
+    assert_eq!(kept(&format!("{begins} 0:yield()@3 {notify} {notified}")), None);
+}
+
+/// The version of the mutex at a timeout differs between executions with the same happens-before
+/// graph, so whether the thread spins must not depend on it.
+#[test]
+fn whether_a_timed_wait_is_in_a_loop_does_not_depend_on_who_holds_the_mutex() {
+    let times_out = "1:wake-timeout(cm)@2#1";
+    let locks = "1:lock(m)@2";
+    // What the thread does in a round before it waits; it yields where the wait has timed out.
+    let round = |does: &str, last: &str| {
+        let rounds = [format!("{does} 1:wait(cm)@2 {times_out} {locks}").as_str(); 4].join(" ");
+        let run = run(&format!("1:lock(m)@1 {rounds} {does} 1:wait(cm)@2 {last}"));
+        let outcomes = run.recording.history(ONE).outcomes();
+        let last = outcomes.last().expect("the thread has taken steps");
+        (last.round, last.fair)
+    };
+    let other = "0:lock(m)@8 0:unlock(m)@9";
+    for (does, expected) in [("1:load(a)@3", (4, false)), ("1:update(a)@3~7", (7, true))] {
+        for last in [format!("{other} {times_out}"), format!("{times_out} {other}")] {
+            assert_eq!(round(does, &format!("{last} ?{locks}")), expected, "{does} {last}");
+            // The thread sees the change when it locks the mutex.
+            let next = format!("{last} {locks} ?{does}");
+            assert_eq!(round(does, &next), (0, false), "{does} {next}");
+        }
+    }
+}
+
+#[test]
 fn the_steps_that_do_not_depend_on_an_operation_are_kept() {
     // The operation is the first one of thread 0.
     let cases: [(&str, Option<&[usize]>); 8] = [
@@ -281,7 +330,9 @@ fn the_fields_of_objects_enter_the_name_of_a_state() {
 #[test]
 fn a_thread_that_only_spurious_wakeups_bring_back_waits() {
     let status = |wake: &str, lookahead, notified: &str| {
-        let round = format!("1:wait(cm)@2 1:{wake}(cm)@3#1");
+        // A thread that timed out has not locked the mutex yet.
+        let lock = if wake == "wake-timeout" { "1:lock(m)@3" } else { "" };
+        let round = format!("1:wait(cm)@2 1:{wake}(cm)@3#1 {lock}");
         let rounds = [round.as_str(); 4].join(" ");
         let last = format!("1:wait(cm)@2 {notified} ?1:{wake}(cm)@3");
         let mut run = run(&format!("1:lock(m)@1 {rounds} {last}"));

@@ -327,11 +327,23 @@ fn an_operation_is_enabled_by_the_objects_and_touches_them() {
         ("1:lock(m)@1 1:wait(cm)@2 ?0:lock(m)@3", 0, "Enabled 0:Wm"),
         ("1:lock(m)@1 1:wait(cm)@2 ?1:wake(cm)@3", 1, "Blocked 0:Rc"),
         ("1:lock(m)@1 1:wait(cm)@2 ?1:wake-spurious(cm)@3", 1, "Enabled 1:Wm,Wc"),
-        ("1:lock(m)@1 1:wait(cm)@2 ?1:wake-timeout(cm)@3", 1, "Enabled 1:Wm,Wc"),
+        ("1:lock(m)@1 1:wait(cm)@2 ?1:wake-timeout(cm)@3", 1, "Enabled 1:Wc"),
         ("1:lock(m)@1 1:wait(cm)@2 0:notify-one(c)@9 ?1:wake(cm)@3", 1, "Enabled 0:Wm,Rc"),
         ("1:lock(m)@1 1:wait(cm)@2 0:notify-all(c)@9 ?1:wake-timeout(cm)@3", 1, "Enabled 0:Wm,Rc"),
         ("1:lock(m)@1 1:wait(cm)@2 0:lock(m)@8 0:notify-one(c)@9 ?1:wake(cm)@3", 1, "Blocked 0:Rm"),
-        ("1:lock(m)@1 1:wait(cm)@2 0:lock(m)@8 ?1:wake-timeout(cm)@3", 1, "Blocked 0:Rm"),
+        ("1:lock(m)@1 1:wait(cm)@2 0:lock(m)@8 ?1:wake-spurious(cm)@3", 1, "Blocked 0:Rm"),
+        // A timeout does not need the mutex, but a thread that was notified does.
+        ("1:lock(m)@1 1:wait(cm)@2 0:lock(m)@8 ?1:wake-timeout(cm)@3", 1, "Enabled 1:Wc"),
+        (
+            "1:lock(m)@1 1:wait(cm)@2 0:lock(m)@8 0:notify-one(c)@9 ?1:wake-timeout(cm)@3",
+            1,
+            "Blocked 0:Rm",
+        ),
+        (
+            "1:lock(m)@1 1:wait(cm)@2 0:lock(m)@8 1:wake-timeout(cm)@3#1 ?1:lock(m)@3",
+            1,
+            "Blocked 0:Rm",
+        ),
         ("?0:notify-one(c)@1", 0, "Enabled 0:Wc"),
         (
             "1:lock(m)@1 1:wait(cm)@2 2:lock(m)@1 2:wait(cm)@2 ?0:notify-one(c)@3",
@@ -349,8 +361,9 @@ fn an_operation_is_enabled_by_the_objects_and_touches_them() {
             2,
             "Enabled 0:Wm,Rc",
         ),
-        // A wait that ended early is over, and its thread holds the mutex.
-        ("1:lock(m)@1 1:wait(cm)@2 1:wake-timeout(cm)@3#1 ?0:lock(m)@4", 0, "Blocked 0:Rm"),
+        // A wait that ended early is over. Its thread holds the mutex, except after a timeout.
+        ("1:lock(m)@1 1:wait(cm)@2 1:wake-spurious(cm)@3#1 ?0:lock(m)@4", 0, "Blocked 0:Rm"),
+        ("1:lock(m)@1 1:wait(cm)@2 1:wake-timeout(cm)@3#1 ?0:lock(m)@4", 0, "Enabled 0:Wm"),
         (
             "1:lock(m)@1 1:wait(cm)@2 2:lock(m)@1 2:wait(cm)@2 1:wake-timeout(cm)@3#1 \
              ?0:notify-one(c)@4",

@@ -108,16 +108,20 @@ impl Runtime {
         // runs in the step of its parent.
         let step = (self.done as usize)
             .checked_sub(1)
-            .and_then(|at| self.recording.history(ThreadId::new(self.current)).ops().get(at));
+            .and_then(|at| self.recording.history(ThreadId::new(self.current)).ops().get(at))
+            .map(|op| op.performed(self.outcome.alternative));
         for Placed { of, site } in objects {
             match of {
                 Object::Location(location) => {
                     for thread in others.iter() {
                         let done = self.recording.state().count(thread.index());
-                        let ops = self.recording.history(thread).ops();
-                        let uses = |op: &Op| op.object == location || op.other == location;
-                        if let Some(steps) = ops[..done.min(ops.len())].iter().rposition(uses)
-                            && !step.is_some_and(|step| step.conflicts(&ops[steps]))
+                        let history = self.recording.history(thread);
+                        let (ops, outcomes) = (history.ops(), history.outcomes());
+                        let performed = |at: usize| ops[at].performed(outcomes[at].alternative);
+                        let uses = |op: Op| op.object == location || op.other == location;
+                        let last = (0..done.min(outcomes.len())).rfind(|&at| uses(performed(at)));
+                        if let Some(steps) = last
+                            && !step.is_some_and(|step| step.conflicts(&performed(steps)))
                         {
                             self.met.suspects.push(Suspect { thread, steps, access: None, site });
                         }

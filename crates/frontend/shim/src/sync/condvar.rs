@@ -1,9 +1,13 @@
 //! A mirror of [`std::sync::Condvar`].
 //!
 //! A wait is two steps: unlocking the mutex and starting to wait, and, after a notification,
-//! locking the mutex and continuing. `notify_one` chooses any of the waiting threads. A timeout may
-//! fire whenever the thread has not been notified; so may a spurious wakeup, if the check allows
-//! them.
+//! locking the mutex and continuing. `notify_one` chooses any of the waiting threads. A spurious
+//! wakeup, if the check allows them, is possible whenever the thread has not been notified and the
+//! mutex is free; [`EarlyWake::Spurious`] says why that is enough.
+//!
+//! A timeout may fire whenever the thread has not been notified, even while another thread holds
+//! the mutex. Locking the mutex is then a third step: in between, other threads may make the
+//! awaited condition true, although the wait returns that it timed out.
 
 use std::fmt;
 use std::panic::Location as Site;
@@ -178,13 +182,7 @@ impl Condvar {
             Timeout::None => with(|runtime| runtime.options.spurious_wakeups()),
         };
         point(op(OpKind::Wake { early }, object, verb, site).and(other));
-        let early = with(|runtime| {
-            let early = runtime.outcome.alternative == 1;
-            if early {
-                runtime.yields(site);
-            }
-            early
-        });
+        let early = with(|runtime| runtime.outcome.alternative == 1);
         let over = early && timeout == Timeout::Some;
         describe(|| {
             let why = if over {
@@ -196,6 +194,13 @@ impl Condvar {
             };
             format!("{verb}() ends{why}")
         });
+        if over {
+            point(op(OpKind::Object(Action::Lock), other, "lock", site));
+            describe(|| "lock".into());
+        }
+        if early {
+            with(|runtime| runtime.yields(site));
+        }
         (mutex.guard(None, site), WaitTimeoutResult(over))
     }
 }

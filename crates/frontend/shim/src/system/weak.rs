@@ -186,6 +186,8 @@ pub(super) fn synchronise(runtime: &mut Runtime, choice: Choice, step: StartedSt
     race::synchronise(clocks, thread, &op, alternative, reply);
     let after = clocks.now(thread).expect("a running thread has an epoch");
     let objects = runtime.recording.names().objects();
+    // A failed attempt counts as a write here, and a timeout as an access to the mutex too: a
+    // search over execution graphs must get the same name, see `count_attempts_as_writes`.
     let access = |object: u32| match op.kind {
         _ if op.is_load() => Access::Read,
         OpKind::Wake { early: EarlyWake::Never } if object == op.object => Access::Read,

@@ -147,6 +147,38 @@ fn a_wait_with_a_timeout_may_be_notified_or_not() {
     assert_eq!(seen, BTreeSet::from([(false, true), (true, false), (true, true)]));
 }
 
+/// A timeout may fire while the notifier holds the mutex. The waiting thread then finds the flag
+/// set although it timed out.
+#[test]
+fn a_timeout_does_not_need_the_mutex() {
+    let seen = results(|| {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let t = thread::spawn({
+            let pair = pair.clone();
+            move || {
+                let mut flag = pair.0.lock().unwrap();
+                *flag = true;
+                pair.1.notify_one();
+                drop(flag);
+            }
+        });
+        let flag = pair.0.lock().unwrap();
+        let waits = !*flag;
+        let (flag, timed_out) = if waits {
+            let (flag, over) = pair.1.wait_timeout(flag, Duration::from_millis(1)).unwrap();
+            (flag, over.timed_out())
+        } else {
+            (flag, false)
+        };
+        let seen = (waits, *flag, timed_out);
+        drop(flag);
+        t.join().unwrap();
+        seen
+    });
+    let waits = [(true, false, true), (true, true, false), (true, true, true)];
+    assert_eq!(seen, BTreeSet::from_iter(waits.into_iter().chain([(false, true, false)])));
+}
+
 /// A thread waits for a flag and calls `pause` in its loop.
 fn spins(pause: impl Fn() + Send + Sync + Copy + 'static) {
     for check in complete() {
