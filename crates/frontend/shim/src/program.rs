@@ -87,7 +87,7 @@ impl Learned {
 /// An assumption that a search makes when it holds a thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Assumption {
-    /// A yield at this place lets other threads run: see [`spin`].
+    /// A yield or a timeout at this place lets other threads run: see [`spin`].
     FairYield(&'static Site<'static>),
     /// The loop with an operation at this place does not end by itself. It was followed for a
     /// while, and neither ended nor repeated a state.
@@ -122,11 +122,9 @@ impl Assumptions {
         let mut words: Vec<String> = all
             .iter()
             .map(|assumption| match assumption {
-                Assumption::FairYield(site) => format!(
-                    "that the yield at {} lets other threads \
-                                                        run",
-                    place(site)
-                ),
+                Assumption::FairYield(site) => {
+                    format!("that the yield or timeout at {} lets other threads run", place(site))
+                }
                 Assumption::SteadyExchange(site) => format!(
                     "that the weak exchange at {} fails spuriously at most twice in a row",
                     place(site)
