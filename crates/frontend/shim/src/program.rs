@@ -87,7 +87,7 @@ impl Learned {
 /// An assumption that a search makes when it holds a thread back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Assumption {
-    /// A yield at this place lets other threads run: see [`spin`].
+    /// A yield or a timeout at this place lets other threads run: see [`spin`].
     FairYield(&'static Site<'static>),
     /// The loop with an operation at this place does not end by itself. It was followed for a
     /// while, and neither ended nor repeated a state.
@@ -126,7 +126,7 @@ impl Assumptions {
             .iter()
             .map(|assumption| match assumption {
                 Assumption::FairYield(site) => {
-                    format!("that the yield at {} lets other threads run", place(site))
+                    format!("that the yield or timeout at {} lets other threads run", place(site))
                 }
                 Assumption::ReadersFirst(site) => format!(
                     "that the reader at {} does not wait for a writer that waits",

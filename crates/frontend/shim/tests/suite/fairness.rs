@@ -41,6 +41,44 @@ fn assumes_fairness(outcome: &Outcome) -> bool {
     outcome.guarantee().contains("lets other threads run")
 }
 
+/// A thread that times out at the same place twice, while others change nothing that it uses, is
+/// held back, so no execution has a third timeout unless the notifier has begun. The outcome says
+/// that it relies on this, and names the place.
+#[test]
+fn a_loop_that_counts_timeouts_relies_on_them_to_let_others_run() {
+    let receives = || {
+        let (sender, receiver) = mpsc::channel();
+        let t = thread::spawn(move || sender.send(1).unwrap());
+        let mut timeouts = 0;
+        while receiver.recv_timeout(Duration::from_millis(1)).is_err() {
+            timeouts += 1;
+        }
+        t.join().unwrap();
+        assert!(timeouts < 3);
+    };
+    let parks = || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let t = thread::spawn({
+            let flag = flag.clone();
+            move || flag.store(true, SeqCst)
+        });
+        let mut timeouts = 0;
+        while !flag.load(SeqCst) {
+            thread::park_timeout(Duration::from_millis(1));
+            timeouts += 1;
+        }
+        t.join().unwrap();
+        assert!(timeouts < 3);
+    };
+    for outcome in [Check::new().run(receives), Check::new().run(parks)] {
+        assert!(outcome.findings.is_empty(), "{:?}", outcome.findings[0].failure);
+        let [assumption] = &outcome.assumptions[..] else { panic!("{}", outcome.guarantee()) };
+        let (place, end) = (" timeout at crates/", " lets other threads run");
+        let names = assumption.contains("fairness.rs:") && assumption.ends_with(end);
+        assert!(assumption.contains(place) && names, "{assumption}");
+    }
+}
+
 #[test]
 fn a_flag_acquired_and_released_in_a_loop_that_yields() {
     passes_everywhere(|| {
