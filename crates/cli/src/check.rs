@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use preempt_explore::portfolio::{Portfolio, PortfolioOutcome};
 use preempt_explore::{
-    Limit, Order, Outcome, Plan, Reduction, Refusal, Setting, StoreKind, Term, memory, program_hash,
+    Limit, Order, Outcome, Plan, Reduction, Refusal, Setting, StoreKind, Term, memory,
 };
 use preempt_machine::Machine;
 use preempt_report::{
@@ -173,13 +173,7 @@ fn spills(plan: &Plan) -> bool {
 
 /// The hash of a model and its settings.
 fn program(model: &ModelArgs) -> Result<u64, Refused> {
-    let mut texts = vec![input::read(&model.file)?];
-    // The order of `--set` options does not matter.
-    let mut settings: Vec<String> =
-        model.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    settings.sort();
-    texts.extend(settings);
-    Ok(program_hash(texts))
+    Ok(input::model_hash(&input::read(&model.file)?, &model.settings))
 }
 
 /// The unreached lines, if the search was complete and not resumed.

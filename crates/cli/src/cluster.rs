@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser as _};
 use preempt_cluster::{Cluster, Hosts, Identity, Joining, Key, Unjoined, join};
-use preempt_explore::{Limits, Outcome, Plan, Refusal, Search, StoreKind, described, program_hash};
+use preempt_explore::{Limits, Outcome, Plan, Refusal, Search, StoreKind, described};
 use preempt_machine::Machine;
 use preempt_system::Model as _;
 use serde_json::{Value, json};
@@ -257,7 +257,7 @@ impl Session {
     pub fn lead(args: &Check, search: &Search) -> Result<Session, Unstarted> {
         let of = &args.cluster;
         let text = input::read(&args.model.file)?;
-        let searched = (program(&text, &args.model.settings), search);
+        let searched = (input::model_hash(&text, &args.model.settings), search);
         let checkpoints = ClusterCheckpoints::open(&args.checkpoints, searched, 0)?;
         let random_key = || {
             Key::random().map_err(|error| {
@@ -346,19 +346,11 @@ fn job(args: &Check, text: &str, search: &Search) -> Vec<u8> {
     let job = json!({
         "arguments": arguments,
         "text": text,
-        "program": program(text, &args.model.settings).to_string(),
+        "program": input::model_hash(text, &args.model.settings).to_string(),
         "plan": described(search.plan()),
         "memory": search.plan().limits.memory.filter(|_| args.cluster.processes.is_some()),
     });
     job.to_string().into_bytes()
-}
-
-/// The hash of a model and its settings.
-fn program(text: &str, settings: &[(String, String)]) -> u64 {
-    let mut settings: Vec<String> =
-        settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    settings.sort();
-    program_hash([text.to_owned()].into_iter().chain(settings))
 }
 
 /// The search of a job.
@@ -393,7 +385,7 @@ fn accepted(job: &[u8], process: usize) -> Result<Accepted, String> {
     }
     search.distributes().map_err(|refusal| refusal.to_string())?;
     search.suits(&machine).map_err(|refusal| refusal.to_string())?;
-    let searched = (program(text, &args.model.settings), &search);
+    let searched = (input::model_hash(text, &args.model.settings), &search);
     let checkpoints =
         ClusterCheckpoints::open(&args.checkpoints, searched, process).map_err(plain)?;
     Ok(Accepted { search, machine, checkpoints })
@@ -401,7 +393,7 @@ fn accepted(job: &[u8], process: usize) -> Result<Accepted, String> {
 
 /// Whether this process searches `text` by `plan` as the job says, or what differs.
 fn agrees(job: &Value, text: &str, args: &Check, plan: &Plan) -> Result<(), String> {
-    if job["program"].as_str() != Some(&program(text, &args.model.settings).to_string()) {
+    if job["program"].as_str() != Some(&input::model_hash(text, &args.model.settings).to_string()) {
         return Err("its model differs, or its constants (--set)".into());
     }
     let ours = json!(described(plan));

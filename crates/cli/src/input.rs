@@ -5,6 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use preempt_explore::program_hash;
 use preempt_lang::Pre;
 use preempt_machine::diagnostic::{self, Diagnostic};
 use preempt_machine::program::Program;
@@ -241,6 +242,16 @@ pub fn quoted(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// The hash of a model and its settings, by which a checkpoint or a process of a cluster recognises
+/// the model.
+pub fn model_hash(text: &str, settings: &[(String, String)]) -> u64 {
+    // The order of `--set` options does not matter.
+    let mut settings: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    settings.sort();
+    program_hash([text.to_owned()].into_iter().chain(settings))
 }
 
 #[cfg(test)]

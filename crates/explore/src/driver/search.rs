@@ -16,7 +16,7 @@ use crate::driver::outcome::Outcome;
 use crate::driver::replay::{self, End, Misfit};
 use crate::driver::shrink;
 use crate::driver::{executions, states};
-use crate::engine::checkpoint::{Checkpoints, Pauses, Resumable, ShardedCheckpoints};
+use crate::engine::checkpoint::{Checkpoints, Layer, Pauses, Resumable, ShardedCheckpoints};
 use crate::engine::control::{Clock, SearchControl};
 use crate::engine::cursor::Cursor;
 use crate::engine::exchange::Exchange;
@@ -94,9 +94,20 @@ impl Restarts<Capacity> {
     /// Writes them to their frame of checkpoints.
     pub(crate) fn keep(&self, pauses: Option<&Pauses<'_>>) {
         if let Some(pauses) = pauses {
-            pauses.frame(1, |to| to.put(self));
+            pauses.frame(Layer::Restarts, |to| to.put(self));
         }
     }
+}
+
+/// What a search depends on that is neither its plan nor its program.
+pub(crate) struct Surroundings<'a, K, L> {
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) pauses: Option<&'a Pauses<'a>>,
+    pub(crate) clock: Clock,
+    /// Called with the [`Restarts`] before each attempt: sets their frame of checkpoints.
+    pub(crate) keep_restarts: K,
+    /// Called for every checkpoint: writes what the program has learned.
+    pub(crate) save_learned: L,
 }
 
 /// The message of a panic.
@@ -249,7 +260,7 @@ impl Search {
         let points = self.plan.strategy.points();
         if let (Some(pauses), Points::All) = (pauses, points) {
             // Nothing was promoted: see `sync_points`.
-            pauses.frame(0, |_| ());
+            pauses.frame(Layer::Promotions, |_| ());
         }
         match points {
             Points::All => {
@@ -258,9 +269,14 @@ impl Search {
                 restarts.resume(&self.plan, pauses, &mut program);
                 let (outcome, ModelProgram(model)) = self.drive(
                     program,
-                    (observer, pauses),
-                    (self.clock(pauses), &mut restarts),
-                    (|restarts| restarts.keep(pauses), |_, _| ()),
+                    &mut restarts,
+                    Surroundings {
+                        observer,
+                        pauses,
+                        clock: self.clock(pauses),
+                        keep_restarts: |restarts: &Restarts<_>| restarts.keep(pauses),
+                        save_learned: |_: &_, _: &mut Writer<'_>| (),
+                    },
                     |plan, program, control| match plan.strategy.is_of_executions() {
                         true => executions::explore_executions(plan, program, control),
                         false => states::explore_states(plan, &program.0, control),
@@ -315,16 +331,21 @@ impl Search {
         };
         if let Some(pauses) = pauses {
             // Nothing was promoted: see `sync_points`.
-            pauses.frame(0, |_| ());
+            pauses.frame(Layer::Promotions, |_| ());
         }
         let (mut program, mut restarts) =
             (ModelProgram(search.prepared(model)), Restarts::none(self.plan.jobs));
         restarts.resume_with_any_jobs(&self.plan, pauses, &mut program);
         let (outcome, ModelProgram(model)) = search.drive(
             program,
-            (observer, pauses),
-            (search.clock(pauses), &mut restarts),
-            (|restarts| restarts.keep_without_jobs(pauses), |_, _| ()),
+            &mut restarts,
+            Surroundings {
+                observer,
+                pauses,
+                clock: search.clock(pauses),
+                keep_restarts: |restarts: &Restarts<_>| restarts.keep_without_jobs(pauses),
+                save_learned: |_: &_, _: &mut Writer<'_>| (),
+            },
             |plan, program, control| {
                 states::explore_distributed(plan, &program.0, control, exchange)
             },
@@ -367,9 +388,14 @@ impl Search {
         let mut restarts = Restarts::none(self.plan.jobs);
         self.drive(
             program,
-            (observer, None),
-            (self.clock(None), &mut restarts),
-            (|_| (), |_, _| ()),
+            &mut restarts,
+            Surroundings {
+                observer,
+                pauses: None,
+                clock: self.clock(None),
+                keep_restarts: |_: &_| (),
+                save_learned: |_: &_, _: &mut Writer<'_>| (),
+            },
             executions::explore_executions,
         )
     }
@@ -385,7 +411,7 @@ impl Search {
             let clock = self.clock(Some(pauses));
             pauses.read(|from| program.load(from));
             // There is no layer that searches again with promoted variables.
-            pauses.frame(0, |_| ());
+            pauses.frame(Layer::Promotions, |_| ());
             let mut restarts = Restarts::none(self.plan.jobs);
             let saved = pauses.read(|from| {
                 // The needs so far are part of what the program has learned.
@@ -394,13 +420,18 @@ impl Search {
             });
             restarts = saved.unwrap_or(restarts);
             let keep = |restarts: &Restarts<P::Need>| {
-                pauses.frame(1, |to| to.put(&(restarts.count, restarts.jobs)));
+                pauses.frame(Layer::Restarts, |to| to.put(&(restarts.count, restarts.jobs)));
             };
             self.drive(
                 program,
-                (observer, Some(pauses)),
-                (clock, &mut restarts),
-                (keep, P::save),
+                &mut restarts,
+                Surroundings {
+                    observer,
+                    pauses: Some(pauses),
+                    clock,
+                    keep_restarts: keep,
+                    save_learned: P::save,
+                },
                 executions::explore_executions,
             )
         })
@@ -436,20 +467,24 @@ impl Search {
         }
     }
 
-    /// Searches, and restarts as long as a run of the program has a new need. Calls `keep` before
-    /// each attempt, and `learned` for every checkpoint.
-    pub(crate) fn drive<'a, P: Program>(
+    /// Searches, and restarts as long as a run of the program has a new need.
+    pub(crate) fn drive<'a, P, K, L>(
         &self,
         mut program: P,
-        (observer, pauses): (&'a dyn Observer, Option<&'a Pauses<'a>>),
-        (clock, restarts): (Clock, &mut Restarts<P::Need>),
-        (keep, learned): (impl Fn(&Restarts<P::Need>), impl Fn(&P, &mut Writer<'_>) + Sync),
+        restarts: &mut Restarts<P::Need>,
+        surroundings: Surroundings<'a, K, L>,
         explore: impl Fn(&ResolvedPlan, &P, &SearchControl<'_, P::Need>) -> Explored,
-    ) -> (Outcome, P) {
+    ) -> (Outcome, P)
+    where
+        P: Program,
+        K: Fn(&Restarts<P::Need>),
+        L: Fn(&P, &mut Writer<'_>) + Sync,
+    {
+        let Surroundings { observer, pauses, clock, keep_restarts, save_learned } = surroundings;
         loop {
-            keep(restarts);
+            keep_restarts(restarts);
             let plan = ResolvedPlan { jobs: restarts.jobs, ..self.plan };
-            let learned = |to: &mut Writer<'_>| learned(&program, to);
+            let learned = |to: &mut Writer<'_>| save_learned(&program, to);
             let control = SearchControl::new(plan.limits, observer, clock, restarts.count)
                 .pausing(pauses, &learned)
                 .spilling(self.spill.as_deref());

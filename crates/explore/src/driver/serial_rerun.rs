@@ -25,6 +25,7 @@ use preempt_system::Program;
 
 use super::executions::attempt;
 use crate::codec::save_fields;
+use crate::engine::checkpoint::Layer;
 use crate::engine::control::SearchControl;
 use crate::engine::execution::Stop;
 use crate::engine::explored::Explored;
@@ -45,7 +46,7 @@ save_fields!(ParallelResult { explored, greatest_cost, rerun_all });
 /// Sets the frame of checkpoints: the result of several workers, once one worker searches again.
 fn set_frame<N: Copy>(control: &SearchControl<'_, N>, first: Option<&ParallelResult>) {
     if let Some(pauses) = control.pauses() {
-        pauses.frame(2, |to| {
+        pauses.frame(Layer::SerialRerun, |to| {
             to.put(&first.is_some());
             first.into_iter().for_each(|first| to.put(first));
         });

@@ -11,11 +11,12 @@ use std::collections::BTreeSet;
 
 use preempt_system::{FailureKind, Finding, Location, Model, Shrunk, Verdict};
 
+use crate::codec::Writer;
 use crate::driver::executions;
 use crate::driver::outcome::Outcome;
-use crate::driver::search::{Restarts, Search};
+use crate::driver::search::{Restarts, Search, Surroundings};
 use crate::driver::shrink;
-use crate::engine::checkpoint::Pauses;
+use crate::engine::checkpoint::{Layer, Pauses};
 use crate::engine::cursor::Cursor;
 use crate::engine::model::{ModelExecution, ModelProgram};
 use crate::engine::observer::Observer;
@@ -46,7 +47,7 @@ impl Search {
         let as_found = self.without_shrinking();
         loop {
             if let Some(pauses) = pauses {
-                pauses.frame(0, |to| {
+                pauses.frame(Layer::Promotions, |to| {
                     to.put(&(races.clone(), coarse.promoted().iter().copied().collect::<Vec<_>>()))
                 });
             }
@@ -61,9 +62,14 @@ impl Search {
             }
             let (mut outcome, program) = as_found.drive(
                 program,
-                (observer, pauses),
-                (clock, &mut restarts),
-                (|restarts| restarts.keep(pauses), |_, _| ()),
+                &mut restarts,
+                Surroundings {
+                    observer,
+                    pauses,
+                    clock,
+                    keep_restarts: |restarts: &Restarts<_>| restarts.keep(pauses),
+                    save_learned: |_: &_, _: &mut Writer<'_>| (),
+                },
                 executions::explore_executions,
             );
             let lengths = outcome

@@ -22,13 +22,8 @@ use smallvec::SmallVec;
 
 use crate::engine::expand::{deadlock, livelock};
 use crate::engine::model::ModelExecution;
+use crate::engine::spin_cycle::{FARTHEST_START, LONGEST_CYCLE};
 use crate::plan::Cost;
-
-/// The longest cycle of own steps by which a spinning thread is recognised.
-const LONGEST_ROUND: usize = 16;
-
-/// The most steps, of all threads, over which the start of such a cycle is searched for.
-const FARTHEST_ROUND: usize = 64;
 
 /// One step of the execution.
 #[derive(Clone, Copy, Debug)]
@@ -573,11 +568,11 @@ impl<S: System> Cursor<S> {
             self.known[next].footprints.iter().all(|(_, next)| touched.includes(next))
         };
         let (mut round, mut others) = (self.footprint(choice).clone(), Footprint::new());
-        let mut own: SmallVec<[Choice; LONGEST_ROUND]> = SmallVec::from_slice(&[choice]);
+        let mut own: SmallVec<[Choice; LONGEST_CYCLE]> = SmallVec::from_slice(&[choice]);
         let mut is_round =
             begins(&round) && self.system.is_round(self.steps.len(), own.iter().copied());
-        for at in (0..self.steps.len()).rev().take(FARTHEST_ROUND) {
-            if is_round || own.len() == LONGEST_ROUND || round.depends(&others) {
+        for at in (0..self.steps.len()).rev().take(FARTHEST_START) {
+            if is_round || own.len() == LONGEST_CYCLE || round.depends(&others) {
                 break;
             }
             if self.choice(at).thread != choice.thread {

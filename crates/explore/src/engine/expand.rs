@@ -7,6 +7,8 @@ use preempt_system::{
     Batch, BlockedCounts, Capacity, Choice, Failure, FailureKind, Shape, Step, Stepper,
 };
 
+use crate::engine::control::SearchControl;
+use crate::engine::execution::Stop;
 use crate::plan::coverage::Coverage;
 
 /// Which failures are reported, and whether the search continues after them.
@@ -106,6 +108,12 @@ impl<S: Stepper> Expander<S> {
     #[inline(always)]
     pub(crate) fn invariant(&mut self, state: &[u64]) -> Result<(), Box<Failure>> {
         self.stepper.invariant(state)
+    }
+
+    /// The first step of a search: the [initial state](Expander::initial). `None` if states need
+    /// more room; the search then restarts.
+    pub(crate) fn begin(&mut self, control: &SearchControl<'_, Capacity>) -> Option<Initial> {
+        self.initial().map_err(|capacity| control.stop(Stop::Restart(capacity))).ok()
     }
 
     /// The initial state and its failures, except for a deadlock, which expansion finds.

@@ -29,6 +29,7 @@ pub(crate) mod rounds;
 pub(crate) mod runs;
 pub(crate) mod sampler;
 pub(crate) mod sharded;
+pub(crate) mod spin_cycle;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod tree;

@@ -25,9 +25,9 @@ pub(crate) fn retrace<E>(
     control: &SearchControl,
     search: impl Fn(&ResolvedPlan, &SearchControl) -> Vec<(Failure, Schedule)>,
 ) -> Vec<(Failure, Schedule)> {
-    let alone = ResolvedPlan { jobs: 1, ..*plan };
-    let exact = ResolvedPlan { strategy: plan.strategy.with_store(StoreKind::Exact), ..alone };
-    for plan in [alone, exact] {
+    let serial = ResolvedPlan { jobs: 1, ..*plan };
+    let exact = ResolvedPlan { strategy: plan.strategy.with_store(StoreKind::Exact), ..serial };
+    for plan in [serial, exact] {
         let own = SearchControl::unobserved(Limits::default());
         let mut found = search(&plan, &own);
         let is_found = |failure: &Failure| found.iter().any(|(other, _)| other == failure);

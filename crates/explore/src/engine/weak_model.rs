@@ -42,11 +42,7 @@ use preempt_system::{
 };
 use smallvec::smallvec;
 
-/// The longest cycle of own steps by which a spinning thread is recognised.
-const LONGEST_ROUND: usize = 16;
-
-/// The most steps, of all threads, over which the start of such a cycle is searched for.
-const FARTHEST_ROUND: usize = 64;
+use crate::engine::spin_cycle::{FARTHEST_START, LONGEST_CYCLE};
 
 /// The memory of an execution.
 #[derive(Debug)]
@@ -373,7 +369,7 @@ impl WeakModel {
         let Some(last) = self.taken.last() else { return Spin::No };
         let thread = last.choice.thread;
         let (mut own, mut round, mut others) = (Vec::new(), Footprint::new(), Footprint::new());
-        for at in (0..self.taken.len()).rev().take(FARTHEST_ROUND) {
+        for at in (0..self.taken.len()).rev().take(FARTHEST_START) {
             let step = &self.taken[at];
             if step.choice.thread != thread {
                 others.extend(&step.footprint);
@@ -381,7 +377,7 @@ impl WeakModel {
             }
             own.push(at);
             round.extend(&step.footprint);
-            if own.len() > LONGEST_ROUND || round.depends(&others) {
+            if own.len() > LONGEST_CYCLE || round.depends(&others) {
                 return Spin::No;
             }
             if step.rest_point == rest_point

@@ -72,9 +72,9 @@ pub(crate) trait Outbox {
 }
 
 /// The outbox of a search in one process, which stores all states.
-pub(crate) struct Alone;
+pub(crate) struct SingleProcess;
 
-impl Outbox for Alone {
+impl Outbox for SingleProcess {
     #[inline(always)]
     fn divert<const W: usize>(&mut self, _: &mut Batch<W>) {}
 
@@ -124,7 +124,7 @@ struct PausedWorker {
 save_fields!(PausedWorker { successors, next, spare });
 
 /// A breadth-first worker.
-pub(crate) struct Worker<'a, S, T, const W: usize, O = Alone> {
+pub(crate) struct Worker<'a, S, T, const W: usize, O = SingleProcess> {
     expander: Expander<S>,
     pub(crate) trail: T,
     pub(crate) outbox: O,
@@ -147,7 +147,7 @@ impl<'a, S: Stepper, T: Trail, const W: usize> Worker<'a, S, T, W> {
         frontier: &'a Frontier<'a>,
         trail: T,
     ) -> Self {
-        Worker::among(planned, store, control, frontier, trail, Alone)
+        Worker::among(planned, store, control, frontier, trail, SingleProcess)
     }
 }
 
@@ -179,24 +179,12 @@ impl<'a, S: Stepper, T: Trail, const W: usize, O: Outbox> Worker<'a, S, T, W, O>
 
     /// The initial state. `None` if states need more room.
     pub(crate) fn initial(&mut self) -> Option<Vec<u64>> {
-        match self.expander.initial() {
-            Ok(initial) => Some(initial.state),
-            Err(capacity) => {
-                self.control.stop(Stop::Restart(capacity));
-                None
-            }
-        }
+        self.expander.begin(self.control).map(|initial| initial.state)
     }
 
     /// Puts the initial state into the frontier, if this process stores it. Returns it.
     pub(crate) fn begin(&mut self, keep_going: bool) -> Option<Vec<u64>> {
-        let initial = match self.expander.initial() {
-            Ok(initial) => initial,
-            Err(capacity) => {
-                self.control.stop(Stop::Restart(capacity));
-                return None;
-            }
-        };
+        let initial = self.expander.begin(self.control)?;
         if !self.outbox.is_mine::<W>(&initial.state) {
             return Some(initial.state);
         }

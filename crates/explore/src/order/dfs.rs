@@ -336,13 +336,7 @@ pub(crate) fn search<M: Model, const W: usize>(
 /// Puts the initial state into the queue. `None` if the search is over before it has started.
 fn begin<M: Model>(shared: &Shared<'_>, model: &M) -> Option<Vec<PausedWorker>> {
     let Shared { plan, store, control, ref queue, .. } = *shared;
-    let initial = match Expander::new(model.stepper(), model.shape(), checks(plan)).initial() {
-        Ok(initial) => initial,
-        Err(capacity) => {
-            control.stop(Stop::Restart(capacity));
-            return None;
-        }
-    };
+    let initial = Expander::new(model.stepper(), model.shape(), checks(plan)).begin(control)?;
     let mut workers: Vec<_> =
         (0..plan.jobs).map(|_| PausedWorker::new(model.shape().words)).collect();
     let seen = &mut workers.first_mut().expect("a search has a worker").seen;

@@ -6,7 +6,7 @@ use preempt_system::memory::MemoryModel;
 
 use super::Points;
 use super::property::{Loss, Property, Soundness};
-use super::strategies::{Class, Conflict, Entry, STRATEGIES, named};
+use super::strategies::{Class, Conflict, Entry, OtherMemory, STRATEGIES, named};
 use super::terms::{PlanTerms, Setting, Term, Terms};
 
 /// The reason why a plan is refused: it is senseless, unsound, or unsuitable for the program.
@@ -345,6 +345,128 @@ impl InTerms<'_> {
             Requirement::With(other) => write!(f, "{setting} needs {}", self.term(*other)),
         }
     }
+
+    /// A strategy that is not sound under this memory model.
+    fn memory(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        strategy: &'static str,
+        memory: MemoryModel,
+    ) -> fmt::Result {
+        let memory = match memory {
+            MemoryModel::Sc => "sequential consistency".to_owned(),
+            memory => format!("{memory} memory"),
+        };
+        let written = self.strategy(strategy);
+        write!(f, "{written} cannot be combined with {memory}")?;
+        match named(strategy).and_then(|entry| entry.other_memory) {
+            Some(OtherMemory { why, instead }) => {
+                write!(f, ": {why}; use {}", self.any_of(instead.iter().copied()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A strategy that cannot search closures and executables.
+    fn real_code(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        strategy: &'static str,
+        why: &str,
+    ) -> fmt::Result {
+        let class = named(strategy).map_or(Class::States, |entry| entry.class);
+        let instead = match class {
+            Class::States => ["icb", "executions", "dpor-optimal"],
+            Class::Executions | Class::Sample => ["dpor-optimal", "dpor", "sleep"],
+        };
+        write!(
+            f,
+            "{} cannot search real code: {why}; use {}",
+            self.strategy(strategy),
+            self.any_of(instead.map(Term::Strategy))
+        )
+    }
+
+    /// A strategy that counts traces in advance, of a program with more than `most`.
+    fn too_many_traces(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        strategy: &'static str,
+        traces: Option<u128>,
+        most: u128,
+    ) -> fmt::Result {
+        match traces {
+            Some(traces) => write!(
+                f,
+                "{} would run {traces} executions, and the most is {most}",
+                self.strategy(strategy)
+            )?,
+            None => write!(
+                f,
+                "the threads are too many or too long for {}: their traces cannot be \
+                 counted",
+                self.strategy(strategy)
+            )?,
+        }
+        write!(
+            f,
+            "; use {} or {} with {}, or {}",
+            self.strategy("icb"),
+            self.strategy("cb-por"),
+            self.term(Setting::Bound),
+            self.strategy("bfs")
+        )
+    }
+
+    /// A checkpoint that cannot be resumed.
+    fn unusable(&self, f: &mut fmt::Formatter<'_>, unusable: &Unusable) -> fmt::Result {
+        match unusable {
+            Unusable::Unreadable(error) => write!(f, "the checkpoint cannot be read: {error}"),
+            Unusable::Foreign => {
+                write!(f, "this is not a checkpoint: give a file that {} wrote", {
+                    self.term(Setting::Checkpoint)
+                })
+            }
+            Unusable::Damaged => f.write_str(
+                "the checkpoint is damaged: it was cut off or changed after it was written; \
+                 use another checkpoint, or start again",
+            ),
+            Unusable::Version { theirs, ours } => write!(
+                f,
+                "the checkpoint was written by preempt {} (format {}), and this is preempt {} \
+                 (format {}): use that version, or start again",
+                theirs.0, theirs.1, ours.0, ours.1
+            ),
+            Unusable::OtherProgram => f.write_str(
+                "the checkpoint belongs to another program: its text or a constant has \
+                 changed; use the program as it was, or start again",
+            ),
+            Unusable::OtherPlan(None) => {
+                f.write_str("the checkpoint belongs to another search: start again")
+            }
+            Unusable::OtherPlan(Some(Difference { setting, theirs, ours })) => write!(
+                f,
+                "the checkpoint belongs to another search: there {setting} is {theirs}, here \
+                 it is {ours}; use the same options (only the limits of time and memory may \
+                 change), or start again"
+            ),
+            Unusable::DoesNotFit => f.write_str(
+                "the checkpoint cannot be resumed: there is too little memory for its \
+                 contents, or another build of this version wrote it; free memory, or start \
+                 again",
+            ),
+            Unusable::Shard(why) => write!(
+                f,
+                "the checkpoint cannot be resumed: {why}; use another checkpoint, or start \
+                 again"
+            ),
+            Unusable::Misleads(what) => write!(
+                f,
+                "the checkpoint cannot be resumed: its contents do not belong to this \
+                 program, or it has changed since ({what}); start again"
+            ),
+        }
+    }
 }
 
 impl fmt::Display for InTerms<'_> {
@@ -383,24 +505,7 @@ impl fmt::Display for InTerms<'_> {
             Refusal::Property { strategy, property, soundness } => {
                 self.property(f, strategy, *property, *soundness)
             }
-            Refusal::Memory { strategy, memory: MemoryModel::Sc } => write!(
-                f,
-                "{} explores the execution graphs of weak memory, and this is a search under \
-                 sequential consistency. Use {}, or weak memory",
-                self.strategy(strategy),
-                self.any_of(["dpor-optimal", "icb"].map(Term::Strategy).into_iter())
-            ),
-            Refusal::Memory { strategy, memory }
-                if named(strategy).is_some_and(|entry| entry.class == Class::States) =>
-            {
-                write!(
-                    f,
-                    "{} cannot be combined with {memory} memory: it searches states, and two \
-                     threads may read different values of one variable in the same state. Use {}",
-                    self.strategy(strategy),
-                    self.any_of(["icb", "graphs", "executions"].map(Term::Strategy).into_iter())
-                )
-            }
+            Refusal::Memory { strategy, memory } => self.memory(f, strategy, *memory),
             Refusal::CacheUnderWeakMemory => write!(
                 f,
                 "{} cannot be combined with weak memory: two threads may read different values of \
@@ -426,15 +531,6 @@ impl fmt::Display for InTerms<'_> {
                 self.strategy("graphs"),
                 self.any_of(["icb", "executions"].map(Term::Strategy).into_iter())
             ),
-            Refusal::Memory { strategy, memory } => write!(
-                f,
-                "{} cannot be combined with {memory} memory: it names a step by its alternative, \
-                 which counts stores, and the same alternative means something else after steps \
-                 were exchanged; `x.store(1, Relaxed)` in parallel with `x.store(2, Relaxed)`: the \
-                 second store before the first is the first one after the second. Use {}",
-                self.strategy(strategy),
-                self.any_of(["icb", "graphs", "executions"].map(Term::Strategy).into_iter())
-            ),
             Refusal::InvariantsBetweenPoints => write!(
                 f,
                 "the model has invariants, and {} does not visit the states between two \
@@ -442,19 +538,7 @@ impl fmt::Display for InTerms<'_> {
                 self.term(Term::Points(Points::Sync)),
                 self.term(Term::Points(Points::All))
             ),
-            Refusal::RealCode { strategy, why } => {
-                let class = named(strategy).map_or(Class::States, |entry| entry.class);
-                let instead = match class {
-                    Class::States => ["icb", "executions", "dpor-optimal"],
-                    Class::Executions | Class::Sample => ["dpor-optimal", "dpor", "sleep"],
-                };
-                write!(
-                    f,
-                    "{} cannot search real code: {why}; use {}",
-                    self.strategy(strategy),
-                    self.any_of(instead.map(Term::Strategy))
-                )
-            }
+            Refusal::RealCode { strategy, why } => self.real_code(f, strategy, why),
             Refusal::CacheOfRealCode => write!(
                 f,
                 "{} cannot search real code, whose states cannot be compared; use {} or {}",
@@ -479,74 +563,9 @@ impl fmt::Display for InTerms<'_> {
                 self.term(Setting::Bound)
             ),
             Refusal::TooManyTraces { strategy, traces, most } => {
-                match traces {
-                    Some(traces) => write!(
-                        f,
-                        "{} would run {traces} executions, and the most is {most}",
-                        self.strategy(strategy)
-                    )?,
-                    None => write!(
-                        f,
-                        "the threads are too many or too long for {}: their traces cannot be \
-                         counted",
-                        self.strategy(strategy)
-                    )?,
-                }
-                write!(
-                    f,
-                    "; use {} or {} with {}, or {}",
-                    self.strategy("icb"),
-                    self.strategy("cb-por"),
-                    self.term(Setting::Bound),
-                    self.strategy("bfs")
-                )
+                self.too_many_traces(f, strategy, *traces, *most)
             }
-            Refusal::Checkpoint(unusable) => match unusable {
-                Unusable::Unreadable(error) => write!(f, "the checkpoint cannot be read: {error}"),
-                Unusable::Foreign => {
-                    write!(f, "this is not a checkpoint: give a file that {} wrote", {
-                        self.term(Setting::Checkpoint)
-                    })
-                }
-                Unusable::Damaged => f.write_str(
-                    "the checkpoint is damaged: it was cut off or changed after it was written; \
-                     use another checkpoint, or start again",
-                ),
-                Unusable::Version { theirs, ours } => write!(
-                    f,
-                    "the checkpoint was written by preempt {} (format {}), and this is preempt {} \
-                     (format {}): use that version, or start again",
-                    theirs.0, theirs.1, ours.0, ours.1
-                ),
-                Unusable::OtherProgram => f.write_str(
-                    "the checkpoint belongs to another program: its text or a constant has \
-                     changed; use the program as it was, or start again",
-                ),
-                Unusable::OtherPlan(None) => {
-                    f.write_str("the checkpoint belongs to another search: start again")
-                }
-                Unusable::OtherPlan(Some(Difference { setting, theirs, ours })) => write!(
-                    f,
-                    "the checkpoint belongs to another search: there {setting} is {theirs}, here \
-                     it is {ours}; use the same options (only the limits of time and memory may \
-                     change), or start again"
-                ),
-                Unusable::DoesNotFit => f.write_str(
-                    "the checkpoint cannot be resumed: there is too little memory for its \
-                     contents, or another build of this version wrote it; free memory, or start \
-                     again",
-                ),
-                Unusable::Shard(why) => write!(
-                    f,
-                    "the checkpoint cannot be resumed: {why}; use another checkpoint, or start \
-                     again"
-                ),
-                Unusable::Misleads(what) => write!(
-                    f,
-                    "the checkpoint cannot be resumed: its contents do not belong to this \
-                     program, or it has changed since ({what}); start again"
-                ),
-            },
+            Refusal::Checkpoint(unusable) => self.unusable(f, unusable),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Depth-first search with backtrack sets and sleep sets: a [`Backtracking`] decides which threads
-//! are tried at a place, this module which steps sleep there.
+//! are tried at a node, this module which steps sleep there.
 //!
-//! A step *sleeps* at a place if executions explored before cover everything that it leads to: it
-//! was taken at an earlier place, and only steps independent of it came since. Steps sleep, not
+//! A step *sleeps* at a node if executions explored before cover everything that it leads to: it
+//! was taken at an earlier node, and only steps independent of it came since. Steps sleep, not
 //! threads: a thread may have several alternatives, and another step may depend on one of them
 //! only. A sleeping step keeps the footprint that it had when it fell asleep, because nothing that
 //! it reads has changed.
@@ -16,7 +16,7 @@ use crate::engine::execution::{Cut, Stop};
 
 /// The execution before one of its steps.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Node {
     /// The threads to try here.
     pub(super) backtrack: ThreadSet,
     /// The steps that sleep here: inherited ones, and those that were taken here.
@@ -25,27 +25,27 @@ pub(crate) struct Place {
     taken: Vec<Choice>,
 }
 
-save_fields!(Place { backtrack, sleep, taken });
+save_fields!(Node { backtrack, sleep, taken });
 
-/// Chooses the threads to try at each place: the part in which the reductions differ.
+/// Chooses the threads to try at each node: the part in which the reductions differ.
 pub(crate) trait Backtracking<S: System> {
     /// Whether steps sleep.
     const SLEEP: bool;
 
-    /// The threads to try at a new place: the steps in `sleep` sleep, the threads in `awake` have
+    /// The threads to try at a new node: the steps in `sleep` sleep, the threads in `awake` have
     /// other steps.
     fn begin(&mut self, trace: &Trace<'_, S>, awake: ThreadSet, sleep: &[Choice]) -> ThreadSet;
 
-    /// A step was taken from the last of `places`. Adds threads that have to be tried there or
+    /// A step was taken from the last of `nodes`. Adds threads that have to be tried there or
     /// before.
-    fn reconsider(&mut self, _trace: &Trace<'_, S>, _places: &mut [Place]) {}
+    fn reconsider(&mut self, _trace: &Trace<'_, S>, _nodes: &mut [Node]) {}
 
-    /// An execution has ended or was abandoned; `places` are those before its steps. Adds threads
+    /// An execution has ended or was abandoned; `nodes` are those before its steps. Adds threads
     /// that have to be tried there.
     fn finish(
         &mut self,
         _trace: &mut Trace<'_, S>,
-        _places: &mut [Place],
+        _nodes: &mut [Node],
     ) -> Result<(), Stop<S::Need>> {
         Ok(())
     }
@@ -55,7 +55,7 @@ pub(crate) trait Backtracking<S: System> {
 pub(crate) struct Backtrack<B>(pub(super) B);
 
 impl<S: System, B: Backtracking<S>> Policy<S> for Backtrack<B> {
-    type Place = Place;
+    type Node = Node;
     /// The steps that sleep.
     type Arrival = Vec<Choice>;
 
@@ -63,11 +63,11 @@ impl<S: System, B: Backtracking<S>> Policy<S> for Backtrack<B> {
         &mut self,
         trace: &mut Trace<'_, S>,
         sleep: Vec<Choice>,
-        places: &mut [Place],
+        nodes: &mut [Node],
         _: &mut ReductionStats,
-    ) -> Entered<Place, S::Need> {
-        if !places.is_empty() {
-            self.0.reconsider(trace, places);
+    ) -> Entered<Node, S::Need> {
+        if !nodes.is_empty() {
+            self.0.reconsider(trace, nodes);
         }
         let awake: ThreadSet = trace
             .enabled()
@@ -75,25 +75,25 @@ impl<S: System, B: Backtracking<S>> Policy<S> for Backtrack<B> {
             .collect();
         let (mut backtrack, mut cut) = (ThreadSet::EMPTY, None);
         if awake.is_empty() {
-            self.0.finish(trace, places)?;
+            self.0.finish(trace, nodes)?;
             cut = Some(Cut::Covered);
         } else {
             backtrack = self.0.begin(trace, awake, &sleep);
         }
-        Ok((Place { backtrack, sleep, taken: Vec::new() }, cut))
+        Ok((Node { backtrack, sleep, taken: Vec::new() }, cut))
     }
 
     /// The running thread's step first, then the lowest thread's.
-    fn next(&mut self, trace: &Trace<'_, S>, place: &mut Place) -> Option<(Choice, Vec<Choice>)> {
-        let done = if B::SLEEP { &place.sleep } else { &place.taken };
+    fn next(&mut self, trace: &Trace<'_, S>, node: &mut Node) -> Option<(Choice, Vec<Choice>)> {
+        let done = if B::SLEEP { &node.sleep } else { &node.taken };
         let choice = trace
             .enabled()
-            .filter(|&thread| place.backtrack.contains(thread))
+            .filter(|&thread| node.backtrack.contains(thread))
             .flat_map(|thread| trace.alternatives(thread))
             .find(|choice| !done.contains(choice))?;
-        let sleep = if B::SLEEP { inherit(trace, &place.sleep, choice) } else { Vec::new() };
-        place.sleep.push(choice);
-        place.taken.push(choice);
+        let sleep = if B::SLEEP { inherit(trace, &node.sleep, choice) } else { Vec::new() };
+        node.sleep.push(choice);
+        node.taken.push(choice);
         Some((choice, sleep))
     }
 }

@@ -21,8 +21,8 @@
 //!
 //! | in words | here |
 //! | --- | --- |
-//! | explore(s, sleep, last, pre) | a `Place` |
-//! | done, cost(u) | `Place::done` |
+//! | explore(s, sleep, last, pre) | a `Node` |
+//! | done, cost(u) | `Node::done` |
 //! | may_enable(op) | [`Waits::may_end`] |
 //!
 //! **Deviations.**
@@ -60,7 +60,7 @@ pub struct Config {
 }
 
 /// The execution before one of its steps.
-pub(crate) struct Place {
+pub(crate) struct Node {
     sleep: Vec<Choice>,
     /// The steps to take here, the next one last.
     todo: Vec<Choice>,
@@ -69,7 +69,7 @@ pub(crate) struct Place {
     done: Vec<(Choice, u32)>,
 }
 
-save_fields!(Place { sleep, todo, done });
+save_fields!(Node { sleep, todo, done });
 
 /// Explores every trace that has an execution with at most `bound` preemptions.
 pub fn budgeted_sleep_sets<S: System>(
@@ -92,7 +92,7 @@ pub(crate) fn strategy<S: System>(
 pub(crate) struct BudgetedSleep(Config);
 
 impl<S: System> Policy<S> for BudgetedSleep {
-    type Place = Place;
+    type Node = Node;
     /// The steps that sleep.
     type Arrival = Vec<Choice>;
 
@@ -100,9 +100,9 @@ impl<S: System> Policy<S> for BudgetedSleep {
         &mut self,
         trace: &mut Trace<'_, S>,
         sleep: Vec<Choice>,
-        _: &mut [Place],
+        _: &mut [Node],
         stats: &mut ReductionStats,
-    ) -> Entered<Place, S::Need> {
+    ) -> Entered<Node, S::Need> {
         let awake = trace.enabled().flat_map(|thread| trace.alternatives(thread));
         let awake: Vec<Choice> = awake.filter(|choice| !sleep.contains(choice)).collect();
         let is_within = |choice: &Choice| cost_of(trace, choice.thread) <= self.0.bound;
@@ -114,19 +114,19 @@ impl<S: System> Policy<S> for BudgetedSleep {
             (false, false) => None,
         };
         todo.reverse();
-        Ok((Place { sleep, todo, done: Vec::new() }, cut))
+        Ok((Node { sleep, todo, done: Vec::new() }, cut))
     }
 
-    fn next(&mut self, trace: &Trace<'_, S>, place: &mut Place) -> Option<(Choice, Vec<Choice>)> {
-        let choice = place.todo.pop()?;
+    fn next(&mut self, trace: &Trace<'_, S>, node: &mut Node) -> Option<(Choice, Vec<Choice>)> {
+        let choice = node.todo.pop()?;
         let spent = cost_of(trace, choice.thread);
-        let cheap = place.done.iter().filter(|&&(_, cost)| cost <= spent).map(|&(other, _)| other);
-        let asleep: Vec<Choice> = place.sleep.iter().copied().chain(cheap).collect();
+        let cheap = node.done.iter().filter(|&&(_, cost)| cost <= spent).map(|&(other, _)| other);
+        let asleep: Vec<Choice> = node.sleep.iter().copied().chain(cheap).collect();
         Some((choice, inherit(trace, &asleep, choice)))
     }
 
     /// Whether the thread of a step can continue is known only after the step.
-    fn leave(&mut self, trace: &Trace<'_, S>, _: Place, parent: Option<&mut Place>) {
+    fn leave(&mut self, trace: &Trace<'_, S>, _: Node, parent: Option<&mut Node>) {
         let (Some(parent), Some(last)) = (parent, trace.len().checked_sub(1)) else { return };
         let choice = trace.cursor.choice(last);
         if !self.0.waits.may_end(trace.cursor.taken(last)) {

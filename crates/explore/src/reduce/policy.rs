@@ -10,31 +10,31 @@ use crate::engine::depth_first::{self, DepthFirst, Next};
 use crate::engine::execution::{Cut, ResumableSearch, Stop, Visitor, run_to_end, take_again};
 use crate::plan::Dependence;
 
-/// A new place, and the reason if no step is taken there although some thread is enabled.
+/// A new node, and the reason if no step is taken there although some thread is enabled.
 pub(crate) type Entered<P, N> = Result<(P, Option<Cut>), Stop<N>>;
 
-/// Decides which steps a reduction takes. A *place* is the reduction's data about the execution
+/// Decides which steps a reduction takes. A *node* is the reduction's data about the execution
 /// before one of its steps; there is one for every step, and one for the end.
 pub(crate) trait Policy<S: System> {
-    type Place: Save;
+    type Node: Save;
 
-    /// The data that a place passes on to the place after its next step.
+    /// The data that a node passes on to the node after its next step.
     type Arrival: Default;
 
-    /// Enters the place at the end of the execution. `places` are those before it.
+    /// Enters the node at the end of the execution. `nodes` are those before it.
     fn enter(
         &mut self,
         trace: &mut Trace<'_, S>,
         arrival: Self::Arrival,
-        places: &mut [Self::Place],
+        nodes: &mut [Self::Node],
         stats: &mut ReductionStats,
-    ) -> Entered<Self::Place, S::Need>;
+    ) -> Entered<Self::Node, S::Need>;
 
-    /// The next step to take at the last place.
+    /// The next step to take at the last node.
     fn next(
         &mut self,
         trace: &Trace<'_, S>,
-        place: &mut Self::Place,
+        node: &mut Self::Node,
     ) -> Option<(Choice, Self::Arrival)>;
 
     /// The last step of the trace was just taken.
@@ -42,20 +42,15 @@ pub(crate) trait Policy<S: System> {
         let _ = trace;
     }
 
-    /// `place` is done; the trace still ends there. `parent` is the place before it.
-    fn leave(
-        &mut self,
-        trace: &Trace<'_, S>,
-        place: Self::Place,
-        parent: Option<&mut Self::Place>,
-    ) {
-        let _ = (trace, place, parent);
+    /// `node` is done; the trace still ends there. `parent` is the node before it.
+    fn leave(&mut self, trace: &Trace<'_, S>, node: Self::Node, parent: Option<&mut Self::Node>) {
+        let _ = (trace, node, parent);
     }
 
-    /// The number of places that stay when the last one is done. A policy that knows that the
-    /// places before it are done too skips them at once.
-    fn unfinished(places: &[Self::Place]) -> usize {
-        places.len() - 1
+    /// The number of nodes that stay when the last one is done. A policy that knows that the
+    /// nodes before it are done too skips them at once.
+    fn unfinished(nodes: &[Self::Node]) -> usize {
+        nodes.len() - 1
     }
 
     /// The execution was taken back to `len` steps.
@@ -83,24 +78,24 @@ pub(crate) trait Policy<S: System> {
 /// A reduction in progress.
 pub(crate) struct ReducedSearch<'c, S: System, P: Policy<S>> {
     trace: Trace<'c, S>,
-    pub(super) places: Places<S, P>,
+    pub(super) nodes: Nodes<S, P>,
     /// The execution in which the search has paused, between [`ResumableSearch::load`] and
     /// [`ResumableSearch::replay`].
     paused: Vec<Choice>,
 }
 
-/// The places of the current execution, and the policy.
-pub(crate) struct Places<S: System, P: Policy<S>> {
+/// The nodes of the current execution, and the policy.
+pub(crate) struct Nodes<S: System, P: Policy<S>> {
     pub(super) policy: P,
-    list: Vec<P::Place>,
+    list: Vec<P::Node>,
     pub(super) stats: ReductionStats,
 }
 
 impl<'c, S: System, P: Policy<S>> ReducedSearch<'c, S, P> {
     /// Starts at the cursor, which must be at the beginning of an execution.
     pub(super) fn new(cursor: &'c mut Cursor<S>, dependence: Dependence, policy: P) -> Self {
-        let places = Places { policy, list: Vec::new(), stats: ReductionStats::default() };
-        ReducedSearch { trace: Trace::new(cursor, dependence), places, paused: Vec::new() }
+        let nodes = Nodes { policy, list: Vec::new(), stats: ReductionStats::default() };
+        ReducedSearch { trace: Trace::new(cursor, dependence), nodes, paused: Vec::new() }
     }
 
     /// Explores everything, without checkpoints.
@@ -109,24 +104,24 @@ impl<'c, S: System, P: Policy<S>> ReducedSearch<'c, S, P> {
         visitor: &mut impl Visitor<S>,
     ) -> Result<ReductionStats, Stop<S::Need>> {
         run_to_end(&mut self, visitor)?;
-        Ok(self.places.stats)
+        Ok(self.nodes.stats)
     }
 }
 
-impl<'c, S: System, P: Policy<S>, V: Visitor<S>> DepthFirst<S, Trace<'c, S>, V> for Places<S, P> {
+impl<'c, S: System, P: Policy<S>, V: Visitor<S>> DepthFirst<S, Trace<'c, S>, V> for Nodes<S, P> {
     type Step = P::Arrival;
 
     #[inline]
     fn next(&mut self, trace: &mut Trace<'c, S>, _: &mut V) -> Next<P::Arrival, S::Need> {
-        let Places { policy, list, .. } = self;
-        while let Some(place) = list.last_mut() {
-            if let Some(next) = policy.next(trace, place) {
+        let Nodes { policy, list, .. } = self;
+        while let Some(node) = list.last_mut() {
+            if let Some(next) = policy.next(trace, node) {
                 return Ok(Some(next));
             }
             let unfinished = P::unfinished(list);
             while list.len() > unfinished {
-                let place = list.pop().expect("more places than stay");
-                policy.leave(trace, place, list.last_mut());
+                let node = list.pop().expect("more nodes than stay");
+                policy.leave(trace, node, list.last_mut());
             }
             let len = list.len().saturating_sub(1);
             trace.rewind(len);
@@ -147,15 +142,15 @@ impl<'c, S: System, P: Policy<S>, V: Visitor<S>> DepthFirst<S, Trace<'c, S>, V> 
         arrival: P::Arrival,
         visitor: &mut V,
     ) -> Result<(), Stop<S::Need>> {
-        let Places { policy, list, stats } = self;
+        let Nodes { policy, list, stats } = self;
         stats.nodes += 1;
         let is_end = trace.cursor.enabled().is_empty();
         if is_end {
             stats.executions += 1;
             visitor.end(trace.cursor)?;
         }
-        let (place, cut) = policy.enter(trace, arrival, list, stats)?;
-        list.push(place);
+        let (node, cut) = policy.enter(trace, arrival, list, stats)?;
+        list.push(node);
         if let Some(why) = cut.filter(|_| !is_end) {
             stats.covered += u64::from(why == Cut::Covered);
             visitor.cut(trace.cursor, why)?;
@@ -166,34 +161,34 @@ impl<'c, S: System, P: Policy<S>, V: Visitor<S>> DepthFirst<S, Trace<'c, S>, V> 
 
 impl<S: System, P: Policy<S>> ResumableSearch<S> for ReducedSearch<'_, S, P> {
     fn start(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
-        self.places.arrive(&mut self.trace, P::Arrival::default(), visitor)
+        self.nodes.arrive(&mut self.trace, P::Arrival::default(), visitor)
     }
 
     #[inline]
     fn advance(&mut self, visitor: &mut impl Visitor<S>) -> Result<bool, Stop<S::Need>> {
-        depth_first::advance(&mut self.places, &mut self.trace, visitor)
+        depth_first::advance(&mut self.nodes, &mut self.trace, visitor)
     }
 
     fn is_cut_by_bound(&self) -> bool {
-        self.places.stats.bounded > 0
+        self.nodes.stats.bounded > 0
     }
 
     fn save(&self, to: &mut Writer<'_>) {
         to.put(&self.trace.cursor.schedule().steps().to_vec());
-        to.put(&self.places.list);
-        to.put(&self.places.stats);
-        self.places.policy.save(to);
+        to.put(&self.nodes.list);
+        to.put(&self.nodes.stats);
+        self.nodes.policy.save(to);
     }
 
     fn load(&mut self, from: &mut Reader) -> Result<(), Damaged> {
-        (self.paused, self.places.list, self.places.stats) = from.get()?;
-        self.places.policy.load(from)
+        (self.paused, self.nodes.list, self.nodes.stats) = from.get()?;
+        self.nodes.policy.load(from)
     }
 
     fn replay(&mut self, visitor: &mut impl Visitor<S>) -> Result<(), Stop<S::Need>> {
         for choice in std::mem::take(&mut self.paused) {
             take_again(&mut self.trace, &[choice], visitor)?;
-            self.places.policy.stepped(&self.trace);
+            self.nodes.policy.stepped(&self.trace);
         }
         Ok(())
     }

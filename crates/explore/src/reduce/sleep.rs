@@ -4,7 +4,7 @@
 //! chapter 5; the unbounded search that cb-por and icb are compared with.
 //!
 //! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and
-//! terminal states all survive. Every happens-before prefix is one place of the search, so that an
+//! terminal states all survive. Every happens-before prefix is one node of the search, so that an
 //! invariant is checked in every reachable state. With a bound on preemptions it is unsound
 //! (program X of the zoo, at bound 0): use [`budgeted_sleep`](super::budgeted_sleep). With points at
 //! synchronisation only, [`points`](crate::engine::points) argues why footprints are complete.
@@ -14,7 +14,7 @@
 //! | paper | here |
 //! | --- | --- |
 //! | transition | [`Choice`]: a thread and its alternative |
-//! | Sleep(s) | `Place::sleep` |
+//! | Sleep(s) | `Node::sleep` |
 //! | enabled(s) \ Sleep(s) | `Policy::begin`: all threads that are awake |
 //!
 //! **Alternatives.** What sleeps is a step with its alternative: it stays asleep after steps that

@@ -24,7 +24,7 @@ pub struct ReductionStats {
     pub covered: u64,
     /// Executions that were abandoned, and steps that were not tried, because of the bound.
     pub bounded: u64,
-    /// Places of the search: the steps taken, and the beginning.
+    /// Nodes of the search: the steps taken, and the beginning.
     pub nodes: u64,
 }
 

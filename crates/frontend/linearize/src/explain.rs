@@ -2,7 +2,7 @@
 //! would continue.
 
 use crate::history::{Answer, History};
-use crate::serial::Outcome;
+use crate::serial::CallOutcome;
 use crate::witness::Unexplained;
 
 /// The texts of calls and results.
@@ -47,16 +47,16 @@ fn placed(history: &History, why: &Unexplained, texts: &impl Texts) -> Vec<Strin
 
 /// What the calls that could come next return serially.
 fn continuations(why: &Unexplained, texts: &impl Texts) -> Vec<String> {
-    let text = |(call, outcomes): &(usize, Vec<Outcome>)| {
+    let text = |(call, outcomes): &(usize, Vec<CallOutcome>)| {
         let name = texts.call(*call);
         let results = outcomes.iter().map(|outcome| match outcome {
-            Outcome::Returned(number) => texts.result(*call, *number),
-            Outcome::Blocks => "does not return".to_owned(),
+            CallOutcome::Returned(number) => texts.result(*call, *number),
+            CallOutcome::Blocks => "does not return".to_owned(),
         });
         let results: Vec<String> = results.collect();
         match (&outcomes[..], &results[..]) {
             ([], _) => format!("{name} was never made"),
-            ([Outcome::Blocks], _) => format!("{name} does not return"),
+            ([CallOutcome::Blocks], _) => format!("{name} does not return"),
             (_, results) => format!("{name} = {}", results.join(" or ")),
         }
     };

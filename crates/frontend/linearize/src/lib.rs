@@ -36,7 +36,7 @@
 //! Two threads call `pop` on a queue of one element, and both get it:
 //!
 //! ```
-//! use preempt_linearize::{Criterion, History, Outcome, SerialTree, witness};
+//! use preempt_linearize::{Criterion, History, CallOutcome, SerialTree, witness};
 //!
 //! const ONE: u32 = 1; // Some(1)
 //! const NONE: u32 = 0;
@@ -44,8 +44,8 @@
 //! // Serially, the first call gets the element.
 //! let mut tree = SerialTree::default();
 //! for order in [[0, 1], [1, 0]] {
-//!     let first = tree.extend(SerialTree::ROOT, order[0], Outcome::Returned(ONE));
-//!     tree.extend(first, order[1], Outcome::Returned(NONE));
+//!     let first = tree.extend(SerialTree::ROOT, order[0], CallOutcome::Returned(ONE));
+//!     tree.extend(first, order[1], CallOutcome::Returned(NONE));
 //! }
 //! let mut both = History::new(&[0, 1]);
 //! both.call(0);
@@ -65,7 +65,7 @@ pub mod witness;
 
 pub use history::{Answer, Criterion, History};
 pub use scenario::{Instance, Rules, Scenario, Symmetry};
-pub use serial::{Outcome, SerialTree};
+pub use serial::{CallOutcome, SerialTree};
 pub use witness::{Specification, Unexplained, Witness};
 
 /// The maximum number of calls of a history: a set of calls is a 64-bit word.

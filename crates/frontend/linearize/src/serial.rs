@@ -3,7 +3,7 @@
 
 /// The outcome of a call in a serial execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It returns this result.
     Returned(u32),
     /// It never returns.
@@ -11,7 +11,7 @@ pub enum Outcome {
 }
 
 /// Calls made one after the other, by number, with their outcomes.
-pub type SerialCalls = Vec<(usize, Outcome)>;
+pub type SerialCalls = Vec<(usize, CallOutcome)>;
 
 /// Serial executions.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct SerialTree {
 /// The point after some calls.
 #[derive(Clone, Debug, Default)]
 struct Node {
-    next: Vec<(usize, Outcome, usize)>,
+    next: Vec<(usize, CallOutcome, usize)>,
     /// The results of an observer at this point.
     observed: Vec<u32>,
 }
@@ -38,7 +38,7 @@ impl SerialTree {
     pub const ROOT: usize = 0;
 
     /// The point after one more call with this outcome; added if it is new.
-    pub fn extend(&mut self, from: usize, call: usize, outcome: Outcome) -> usize {
+    pub fn extend(&mut self, from: usize, call: usize, outcome: CallOutcome) -> usize {
         if let Some(known) = self.after(from, call, outcome) {
             return known;
         }
@@ -57,14 +57,18 @@ impl SerialTree {
     }
 
     /// The point after one more call with this outcome, if a serial execution leads there.
-    pub fn after(&self, from: usize, call: usize, outcome: Outcome) -> Option<usize> {
+    pub fn after(&self, from: usize, call: usize, outcome: CallOutcome) -> Option<usize> {
         let mut next = self.nodes[from].next.iter();
         next.find(|next| (next.0, next.1) == (call, outcome)).map(|next| next.2)
     }
 
     /// The outcomes of a call at a point, each with the point after it: several if the
     /// specification is not deterministic.
-    pub fn next(&self, from: usize, call: usize) -> impl Iterator<Item = (Outcome, usize)> + '_ {
+    pub fn next(
+        &self,
+        from: usize,
+        call: usize,
+    ) -> impl Iterator<Item = (CallOutcome, usize)> + '_ {
         let next = self.nodes[from].next.iter().filter(move |next| next.0 == call);
         next.map(|&(_, outcome, after)| (outcome, after))
     }
@@ -79,7 +83,7 @@ impl SerialTree {
     pub fn ambiguous(
         &self,
         may: impl Fn(usize) -> bool,
-    ) -> Option<(SerialCalls, usize, [Outcome; 2])> {
+    ) -> Option<(SerialCalls, usize, [CallOutcome; 2])> {
         let mut open = vec![(SerialTree::ROOT, Vec::new())];
         while let Some((at, path)) = open.pop() {
             for (nth, &(call, outcome, next)) in self.nodes[at].next.iter().enumerate() {

@@ -11,21 +11,21 @@
 //! reached by one sequence of calls.
 
 use crate::history::{Answer, Criterion, History};
-use crate::serial::{Outcome, SerialTree};
+use crate::serial::{CallOutcome, SerialTree};
 
 /// Serial behaviour: a tree whose points are reached by sequences of calls with their outcomes. A
 /// [`SerialTree`] has all of its points; another specification may compute them on demand.
 pub trait Specification {
     /// The outcomes of a call at a point, each with the point after it: several if the
     /// specification is not deterministic.
-    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(Outcome, usize)>;
+    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(CallOutcome, usize)>;
 
     /// The results of an observer at a point.
     fn observed(&mut self, at: usize) -> Vec<u32>;
 }
 
 impl Specification for &SerialTree {
-    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(Outcome, usize)> {
+    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(CallOutcome, usize)> {
         self.next(from, call).collect()
     }
 
@@ -52,7 +52,7 @@ pub struct Unexplained {
     /// The longest sequence of calls that a serial execution makes with the same results.
     pub longest: Vec<usize>,
     /// The calls that could come next, with what they return serially.
-    pub next: Vec<(usize, Vec<Outcome>)>,
+    pub next: Vec<(usize, Vec<CallOutcome>)>,
     /// The observer's results after these calls, if all calls fit and only the observer does not.
     pub observed: Vec<u32>,
     /// The points of the tree that were visited.
@@ -133,9 +133,9 @@ impl<S: Specification> Search<'_, S> {
             }
             let Answer::Returned(result) = self.history.answer(call) else { continue };
             let is_ignored = self.ignored >> call & 1 == 1;
-            let fits = |outcome: &Outcome| match *outcome {
-                Outcome::Returned(serial) => serial == result || is_ignored,
-                Outcome::Blocks => false,
+            let fits = |outcome: &CallOutcome| match *outcome {
+                CallOutcome::Returned(serial) => serial == result || is_ignored,
+                CallOutcome::Blocks => false,
             };
             let outcomes = self.specification.outcomes(at, call).into_iter();
             for (_, next) in outcomes.filter(|(outcome, _)| fits(outcome)) {
@@ -153,7 +153,7 @@ impl<S: Specification> Search<'_, S> {
     /// Whether a serial execution may end here.
     fn ends(&mut self, at: usize, pending: Option<usize>) -> bool {
         let ends = match (pending, self.history.observed()) {
-            (Some(call), _) => self.outcomes(at, call).contains(&Outcome::Blocks),
+            (Some(call), _) => self.outcomes(at, call).contains(&CallOutcome::Blocks),
             (None, Some(seen)) => self.specification.observed(at).contains(&seen),
             (None, None) => true,
         };
@@ -190,7 +190,7 @@ impl<S: Specification> Search<'_, S> {
     }
 
     /// The outcomes of a call at a point.
-    fn outcomes(&mut self, at: usize, call: usize) -> Vec<Outcome> {
+    fn outcomes(&mut self, at: usize, call: usize) -> Vec<CallOutcome> {
         let outcomes = self.specification.outcomes(at, call);
         outcomes.into_iter().map(|(outcome, _)| outcome).collect()
     }

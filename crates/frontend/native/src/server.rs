@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 use preempt_explore::program_hash;
 use preempt_native_block::{
-    BLOCK_FD, Block, Choice, Event, FD_VARIABLE, LIBRARY_FD, MAX_STEPS, Outcome, PADDING_VARIABLE,
-    Slot, TEMP_FD, VERSION,
+    BLOCK_FD, Block, Choice, Event, ExecutionEnd, FD_VARIABLE, LIBRARY_FD, MAX_STEPS,
+    PADDING_VARIABLE, Slot, TEMP_FD, VERSION,
 };
 
 use preempt_system::MemoryModel;
@@ -73,7 +73,7 @@ pub(crate) enum Stacks {
 /// The log of one execution. [`Block`] documents fields of the same names.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ExecutionEnd,
     pub(crate) detail: u32,
     pub(crate) text: Vec<u8>,
     pub(crate) status: i32,
@@ -505,7 +505,7 @@ impl Server {
         // The program can overwrite the block, so lengths are not trusted.
         let count = |len: &AtomicU32, capacity: usize| (len.load(Acquire) as usize).min(capacity);
         Run {
-            outcome: Outcome::of(block.outcome.load(Acquire)).unwrap_or(Outcome::Fault),
+            outcome: ExecutionEnd::of(block.outcome.load(Acquire)).unwrap_or(ExecutionEnd::Fault),
             detail: block.detail.load(Relaxed),
             text: block.text[..count(&block.text_len, block.text.len())].to_vec(),
             status: block.status.load(Relaxed) as i32,

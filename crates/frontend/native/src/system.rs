@@ -25,7 +25,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use preempt_native_block::{Choice as BlockChoice, Op as OpKind, Outcome as End};
+use preempt_native_block::{Choice as BlockChoice, ExecutionEnd, Op as OpKind};
 use preempt_report::number::counted;
 use preempt_system::fingerprint::Mixer;
 use preempt_system::memory::Stored;
@@ -291,7 +291,8 @@ impl<'p> Execution<'p> {
         let judge = verdict::Judge { trace: &self.trace, executable, names: &names, symbols };
         let found = judge.failure(taken).or_else(|| {
             let expected = program.expected_output()?;
-            let compared = Some(&self.trace.run).filter(|run| run.outcome == End::Exited)?;
+            let compared =
+                Some(&self.trace.run).filter(|run| run.outcome == ExecutionEnd::Exited)?;
             let failure = verdict::output_failure(&compared.output, &expected)?;
             Some((self.trace.steps.len(), failure))
         });
@@ -564,9 +565,9 @@ fn run(
         }
         let text = String::from_utf8_lossy(&run.text).into_owned();
         return match run.outcome {
-            End::Unsupported => Err(program.refuse(unsupported::refusal(&text))),
-            End::Full => Err(program.refuse(text)),
-            End::Fault => panic!("an invariant of the runtime is violated: {text}"),
+            ExecutionEnd::Unsupported => Err(program.refuse(unsupported::refusal(&text))),
+            ExecutionEnd::Full => Err(program.refuse(text)),
+            ExecutionEnd::Fault => panic!("an invariant of the runtime is violated: {text}"),
             _ => {
                 let mut trace = Trace::decode(run, &mut names).map_err(Need::Mixed)?;
                 if program.executable.memory == MemoryModel::Weak {

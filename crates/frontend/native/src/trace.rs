@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use preempt_native_block::{
-    Event, Misuse, NEVER, ObjectKind, Op as OpKind, Outcome as End, Record,
-};
+use preempt_native_block::{Event, ExecutionEnd, Misuse, NEVER, ObjectKind, Op as OpKind, Record};
 use preempt_system::{Choice, ThreadId, ThreadSet};
 
 use crate::names::{DESCRIPTORS, NOTHING, Names, ObjectName};
@@ -183,7 +181,7 @@ impl Reference {
             initial: trace.initial.clone(),
             steps: trace.steps.clone(),
             output: trace.run.output.clone(),
-            exited: trace.run.outcome == End::Exited,
+            exited: trace.run.outcome == ExecutionEnd::Exited,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use preempt_native_block::{Misuse, Outcome as End};
+use preempt_native_block::{ExecutionEnd, Misuse};
 use preempt_system::{Failure, FailureKind, Site, ThreadId};
 
 use crate::describe;
@@ -30,7 +30,8 @@ impl Judge<'_> {
     /// taken without one, so such a panic is reported at the end.
     pub(crate) fn failure(&self, taken: usize) -> Option<(usize, Failure)> {
         let trace = self.trace;
-        let fails = || trace.run.outcome == End::Deadlock || self.process_failure().is_some();
+        let fails =
+            || trace.run.outcome == ExecutionEnd::Deadlock || self.process_failure().is_some();
         let panic = match self.executable.harness {
             Harness::Program => trace.panic,
             Harness::Libtest | Harness::Other => {
@@ -45,14 +46,18 @@ impl Judge<'_> {
             return Some((at, self.incident_failure(incident)));
         }
         let failure = match trace.run.outcome {
-            End::Assertion => self.assertion_failure(),
-            End::StepLimit => Failure {
+            ExecutionEnd::Assertion => self.assertion_failure(),
+            ExecutionEnd::StepLimit => Failure {
                 kind: FailureKind::StepLimit,
                 message: format!("the execution reached the limit of {} steps", trace.steps.len()),
                 site: None,
             },
-            End::Exited | End::Died => self.process_failure()?,
-            End::Deadlock | End::Diverged | End::Unsupported | End::Full | End::Fault => {
+            ExecutionEnd::Exited | ExecutionEnd::Died => self.process_failure()?,
+            ExecutionEnd::Deadlock
+            | ExecutionEnd::Diverged
+            | ExecutionEnd::Unsupported
+            | ExecutionEnd::Full
+            | ExecutionEnd::Fault => {
                 return None;
             }
         };

@@ -291,8 +291,8 @@ impl Op {
     /// [call](OpKind::Call) have no versions: a return does not count as a change, since no thread
     /// waits for one.
     pub fn objects(&self) -> impl Iterator<Item = (usize, u32)> + use<> {
-        let nobody = Returns { first: 0, threads: 0, caller: 0 };
-        let returns = if let OpKind::Call(returns) = self.kind { returns } else { nobody };
+        let no_returns = Returns { first: 0, threads: 0, caller: 0 };
+        let returns = if let OpKind::Call(returns) = self.kind { returns } else { no_returns };
         let own = [(0, self.object), (1, self.other)];
         let own = own.into_iter().filter(|&(_, object)| object != NO_OBJECT);
         own.chain(returns.read().map(|object| (0, object)))

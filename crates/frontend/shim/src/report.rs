@@ -213,10 +213,10 @@ fn attempt(
     let dead = replayed.failures.iter_mut().find(|of| of.kind == FailureKind::Deadlock);
     let is_dead = dead.is_some();
     if let Some(failure) = dead {
-        *failure = who_waits(&trace.waiting, &trace.names);
+        *failure = deadlock_of(&trace.waiting, &trace.names);
     }
     if trace.cycle > 0 {
-        replayed.failures.push(who_spins(&trace.next, &trace.names, trace.cycle));
+        replayed.failures.push(livelock_of(&trace.next, &trace.names, trace.cycle));
     }
     let failure = failure.filter(|failure| !is_of_threads(failure.kind));
     let failure = failure.or(replayed.failures.first()).cloned();
@@ -261,7 +261,7 @@ fn cycle_of(
 }
 
 /// A deadlock. A thread of a closure may not rest, so every thread that waits is part of it.
-fn who_waits(waiting: &[ThreadPosition], names: &[String]) -> Failure {
+fn deadlock_of(waiting: &[ThreadPosition], names: &[String]) -> Failure {
     let who: Vec<&str> =
         waiting.iter().map(|waiting| names[waiting.thread.index()].as_str()).collect();
     let who = match &who[..] {
@@ -273,7 +273,7 @@ fn who_waits(waiting: &[ThreadPosition], names: &[String]) -> Failure {
 }
 
 /// A livelock: the threads that spin, their positions, and the length of the cycle.
-fn who_spins(next: &[ThreadPosition], names: &[String], period: usize) -> Failure {
+fn livelock_of(next: &[ThreadPosition], names: &[String], period: usize) -> Failure {
     let spins = |next: &ThreadPosition| {
         let place = next
             .narration

@@ -75,13 +75,13 @@ pub(crate) struct Execution<'p> {
     /// The thread that took the last step.
     moved: ThreadId,
     /// The uses of freed memory that were checked.
-    tried: witness::Tried,
+    tried: witness::CheckedUses,
     /// The number of steps for which an abandoned execution is continued.
     rest: usize,
     /// Whether loops end by themselves, by the pasts of their threads.
     endless: HashMap<Fingerprint, Lookahead>,
     /// The states in which operations took turns.
-    turns: progress::Tried,
+    turns: progress::TurnStates,
     /// The states that were compared.
     visited: repeats::Visited,
     /// Under weak memory, the names of the execution after each of its steps.
@@ -113,7 +113,7 @@ impl<'p> Execution<'p> {
             tried: Vec::new(),
             rest: runtime_steps,
             endless: HashMap::new(),
-            turns: progress::Tried::new(),
+            turns: progress::TurnStates::new(),
             visited: repeats::Visited::default(),
             names: Vec::new(),
             sees_heap: true,
@@ -179,7 +179,7 @@ impl<'p> Execution<'p> {
         let runtime = self.runtime();
         coroutine::create(runtime, 0, job);
         self.run_local(0, 0, None);
-        let started = self.run_fresh();
+        let started = self.run_spawned();
         let runtime = self.runtime();
         runtime.recording.start(started);
         self.fits()?;
@@ -217,11 +217,11 @@ impl<'p> Execution<'p> {
 
     /// Lets threads that were just spawned run to their first operations. Done even if the search
     /// has to start over, so that all started threads can run to their ends.
-    fn run_fresh(&mut self) -> ThreadSet {
+    fn run_spawned(&mut self) -> ThreadSet {
         let mut started = ThreadSet::EMPTY;
         // If their parent was taken out, they may wait for it without an end.
         self.report_stuck();
-        while let Some((slot, job)) = self.next_fresh() {
+        while let Some((slot, job)) = self.next_spawned() {
             let runtime = self.runtime();
             coroutine::create(runtime, slot, job);
             self.run_local(slot, 0, None);
@@ -230,9 +230,9 @@ impl<'p> Execution<'p> {
         started
     }
 
-    fn next_fresh(&mut self) -> Option<(usize, coroutine::Job)> {
-        let fresh = &mut self.runtime().fresh;
-        (!fresh.is_empty()).then(|| fresh.remove(0))
+    fn next_spawned(&mut self) -> Option<(usize, coroutine::Job)> {
+        let jobs = &mut self.runtime().spawned_jobs;
+        (!jobs.is_empty()).then(|| jobs.remove(0))
     }
 
     /// Takes a step that was not taken before.
@@ -296,7 +296,7 @@ impl<'p> Execution<'p> {
         let ended = !runtime.coroutines.is_suspended(slot)
             || self.run_local(slot, step.count(), Some(site));
         let started =
-            if self.read().fresh.is_empty() { ThreadSet::EMPTY } else { self.run_fresh() };
+            if self.read().spawned_jobs.is_empty() { ThreadSet::EMPTY } else { self.run_spawned() };
         let runtime = self.runtime();
         let spins = if AGAIN {
             runtime.recording.end_repeated_step(step, started);
@@ -335,7 +335,7 @@ impl<'p> Execution<'p> {
         if !self.read().stuck.0.is_empty() {
             return Err(RestartReason::Stuck);
         }
-        if self.read().learned && self.read().follows_values {
+        if self.read().addresses_changed && self.read().follows_values {
             return Err(RestartReason::Moved(self.read().requirements.moved + 1));
         }
         self.phase = Phase::Rewound;
@@ -343,7 +343,7 @@ impl<'p> Execution<'p> {
         self.runtime().coroutines.clean = self.visited.has_marks();
         self.runtime().recording.set_mode(Mode::Repeat);
         self.begin()?;
-        self.runtime().watches = self.visited.has_marks();
+        self.runtime().compares_states = self.visited.has_marks();
         for at in 0..self.path.len() {
             if self.read().verdict.is_nondeterministic() {
                 break;
@@ -537,7 +537,7 @@ impl Drop for Execution<'_> {
         // SAFETY: it came from a box, and no coroutine runs any more.
         let runtime = unsafe { Box::from_raw(self.runtime) };
         self.program.watched.end(&self.heartbeat);
-        if let Some(site) = runtime.steady {
+        if let Some(site) = runtime.limited_exchange {
             self.program.assumptions.add(Assumption::SteadyExchange(site));
         }
         if let Some(site) = runtime.overtaking {

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use preempt_system::Program;
 
-pub(crate) use self::pauses::Pauses;
+pub(crate) use self::pauses::{Layer, Pauses};
 pub use self::shards::{ShardBytes, ShardKeeper, ShardSource, ShardedCheckpoints, WriteBytes};
 use crate::codec::{BLOCK, CHECKSUM, Damaged, Reader, Save, Writer, checksum, save_fields};
 use crate::plan::{Difference, Refusal, Unusable};

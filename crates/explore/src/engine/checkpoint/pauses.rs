@@ -18,6 +18,17 @@ use crate::plan::Plan;
 use crate::plan::coverage::Limit;
 use crate::plan::{Refusal, Unusable};
 
+/// The layers around a search that have a frame, from the outermost on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Layer {
+    /// Searches again with promoted variables. Its frame is empty if there are none.
+    Promotions,
+    /// Searches again with what the program turned out to need.
+    Restarts,
+    /// Searches again with one worker after several.
+    SerialRerun,
+}
+
 /// The data with which a search pauses and continues from a checkpoint.
 pub(crate) struct Pauses<'a> {
     keeper: &'a dyn Keeper,
@@ -84,9 +95,9 @@ impl<'a> Pauses<'a> {
         self.shards
     }
 
-    /// Sets the frame of a layer, and drops those within it. The outermost layer is 0; numbers have
-    /// no gaps.
-    pub(crate) fn frame(&self, layer: usize, write: impl FnOnce(&mut Writer<'_>)) {
+    /// Sets the frame of a layer, and drops those within it.
+    pub(crate) fn frame(&self, layer: Layer, write: impl FnOnce(&mut Writer<'_>)) {
+        let layer = layer as usize;
         let mut frames = lock(&self.frames);
         assert!(layer <= frames.len(), "a layer has a frame before those within it");
         frames.truncate(layer);

@@ -182,12 +182,8 @@ impl<M: Model, const W: usize> Part for SortedPart<'_, M, W> {
         _: &mut Failures,
     ) -> Result<Option<(u64, Option<u32>)>, Lost> {
         let mut expander = self.phases.expander();
-        let initial = match expander.initial() {
-            Ok(initial) => initial,
-            Err(capacity) => {
-                self.shared.control.stop(Stop::Restart(capacity));
-                return Ok(Some((0, None)));
-            }
+        let Some(initial) = expander.begin(self.shared.control) else {
+            return Ok(Some((0, None)));
         };
         let hash = hash::<W>(&initial.state);
         let parcels = Parcels::new(self.cluster.exchange, self.phases.words());

@@ -43,7 +43,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use preempt_system::{Batch, Failure, Model};
 
 use self::candidates::Candidates;
-use super::bfs::{Alone, Outbox};
+use super::bfs::{Outbox, SingleProcess};
 use super::{BATCH, checks};
 use crate::codec::{Damaged, Reader, SaveInPlace as _, Writer};
 use crate::engine::control::{PollTimer, SearchControl};
@@ -199,7 +199,8 @@ impl<'a, M: Model> Phases<'a, M> {
         let blocks = blocks(level);
         let next = AtomicUsize::new(*expanded);
         let work = |()| {
-            let mut worker = Expansion::<M, W>::among(self, expected, workers, depth, Alone);
+            let mut worker =
+                Expansion::<M, W>::among(self, expected, workers, depth, SingleProcess);
             worker.expand(&blocks, &next, usize::MAX)?;
             worker.finish()
         };
@@ -288,13 +289,7 @@ impl<'a, M: Model> Phases<'a, M> {
     /// The first level: the initial state.
     fn begin<const W: usize>(&self, progress: &mut Progress) -> Result<(), RunError> {
         let mut expander = self.expander();
-        let initial = match expander.initial() {
-            Ok(initial) => initial,
-            Err(capacity) => {
-                self.control.stop(Stop::Restart(capacity));
-                return Ok(());
-            }
-        };
+        let Some(initial) = expander.begin(self.control) else { return Ok(()) };
         let continues = initial.failures.is_empty() || self.plan.keep_going;
         progress.seen.failed += initial.failures.len() as u64;
         progress.seen.states = 1;
@@ -452,7 +447,7 @@ fn ranges<'r>(runs: impl IntoIterator<Item = &'r Run>, count: usize) -> Vec<Rang
 }
 
 /// A worker in the first phase.
-pub(in crate::order) struct Expansion<'s, M: Model, const W: usize, O = Alone> {
+pub(in crate::order) struct Expansion<'s, M: Model, const W: usize, O = SingleProcess> {
     shared: &'s Phases<'s, M>,
     /// Takes the successors that another process stores.
     pub(in crate::order) outbox: O,

@@ -157,7 +157,7 @@ fn count<S: System, N: Name>(
     visitor: &mut impl Visitor<S>,
 ) -> Result<Counts, Stop<S::Need>> {
     run_to_end(&mut search, visitor)?;
-    Ok(search.places.policy.counts(&search.places.stats))
+    Ok(search.nodes.policy.counts(&search.nodes.stats))
 }
 
 /// The search as a strategy, with fingerprints.

@@ -84,7 +84,7 @@ impl<S: System, N: Name> Search<S, N> {
 }
 
 impl<S: System, N: Name> Policy<S> for Search<S, N> {
-    type Place = Call<N>;
+    type Node = Call<N>;
     /// The name of the state.
     type Arrival = N;
 

@@ -12,7 +12,7 @@
 //!
 //! | paper | here |
 //! | --- | --- |
-//! | backtrack(s) | `Place::backtrack` |
+//! | backtrack(s) | `Node::backtrack` |
 //! | next(s, p) | the next step of a thread, enabled or not |
 //! | the last transition i that is dependent and not before p | `reverse` |
 //!
@@ -50,7 +50,7 @@ use super::races::{Attempt, before};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
-use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
+use crate::reduce::backtrack::{Backtrack, Backtracking, Node};
 use crate::reduce::policy::ReducedSearch;
 use crate::reduce::trace::{ReductionStats, Trace};
 
@@ -97,22 +97,22 @@ impl<S: System, const SLEEP: bool> Backtracking<S> for LastRace<SLEEP> {
         trace.enabled().find(|&thread| awake.contains(thread)).into_iter().collect()
     }
 
-    fn reconsider(&mut self, trace: &Trace<'_, S>, places: &mut [Place]) {
+    fn reconsider(&mut self, trace: &Trace<'_, S>, nodes: &mut [Node]) {
         for thread in trace.slots() {
             for footprint in trace.attempts(thread) {
                 // Otherwise its last race was found before (deviation 4).
                 if trace.may_change_last_race(thread, &footprint) {
                     let attempt = Attempt { thread, footprint: &footprint, at: trace.len() };
-                    reverse(trace, places, &attempt);
+                    reverse(trace, nodes, &attempt);
                 }
             }
         }
     }
 }
 
-/// Adds to the place before the last race of `attempt` a thread that leads to its reverse. Where
+/// Adds to the node before the last race of `attempt` a thread that leads to its reverse. Where
 /// there is none, all are added, and the race before it is considered too.
-fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], attempt: &Attempt<'_>) {
+fn reverse<S: System>(trace: &Trace<'_, S>, nodes: &mut [Node], attempt: &Attempt<'_>) {
     let past = before(trace, attempt);
     let races = |&at: &usize| {
         trace.graph().thread(at) != attempt.thread
@@ -130,14 +130,14 @@ fn reverse<S: System>(trace: &Trace<'_, S>, places: &mut [Place], attempt: &Atte
         let helps = |at: usize| past(at) && enabled.contains(trace.graph().thread(at));
         let helper =
             (race + 1..attempt.at).find(|&at| helps(at)).map(|at| trace.graph().thread(at));
-        let place = &mut places[race];
+        let node = &mut nodes[race];
         if has_several {
-            place.backtrack = enabled;
+            node.backtrack = enabled;
             continue;
         }
         match Some(attempt.thread).filter(|&thread| enabled.contains(thread)).or(helper) {
-            Some(thread) => return place.backtrack.insert(thread),
-            None => place.backtrack = enabled,
+            Some(thread) => return node.backtrack.insert(thread),
+            None => node.backtrack = enabled,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Dynamic partial-order reduction: which threads have to be tried at a place follows from the
+//! Dynamic partial-order reduction: which threads have to be tried at a node follows from the
 //! races of the executions that were explored from it.
 
 mod cut;

@@ -12,10 +12,10 @@
 //!
 //! | paper | here |
 //! | --- | --- |
-//! | wut(E) | `Place::tree` |
+//! | wut(E) | `Node::tree` |
 //! | insert | [`WakeupTree::insert`] |
 //! | WI | `covers`, and `wakeup::strip` |
-//! | sleep(E) | `Place::sleep` |
+//! | sleep(E) | `Node::sleep` |
 //! | v = notdep(e, E).p | [`Reversal::sequence`] |
 //!
 //! **Deviations.**
@@ -32,7 +32,7 @@
 //!    continuations (a closure, whose alternatives all touch the same) is spared this.
 //!
 //! **Alternatives.** The paper's processes are deterministic, and its proof uses this in one place.
-//! Let the search be done with a place E, and w be a continuation that was not explored, such that
+//! Let the search be done with a node E, and w be a continuation that was not explored, such that
 //! no explored or sleeping event is an initial of w. Of the explored events take the p that
 //! commutes with the longest part of w. The next event of w depends on p; the search saw this race
 //! after p and prescribed the reverse v, a part of w. So some explored or sleeping event q is a
@@ -79,12 +79,12 @@ use crate::reduce::trace::{ReductionStats, Trace};
 
 /// The execution before one of its steps.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct Node {
     tree: WakeupTree,
     sleep: Vec<Event>,
 }
 
-save_fields!(Place { tree, sleep });
+save_fields!(Node { tree, sleep });
 
 /// Explores every trace exactly once.
 pub fn optimal<S: System>(
@@ -108,29 +108,29 @@ pub(crate) fn strategy<S: System>(
 /// thread.
 pub(crate) struct WakeupTrees<S: System> {
     reversals: Reversals<S>,
-    /// Places that the search has left, kept to reuse their memory.
-    left: Vec<Place>,
+    /// Nodes that the search has left, kept to reuse their memory.
+    left: Vec<Node>,
 }
 
 impl<S: System> Policy<S> for WakeupTrees<S> {
-    type Place = Place;
-    type Arrival = Place;
+    type Node = Node;
+    type Arrival = Node;
 
     fn enter(
         &mut self,
         trace: &mut Trace<'_, S>,
-        mut place: Place,
-        places: &mut [Place],
+        mut node: Node,
+        nodes: &mut [Node],
         _: &mut ReductionStats,
-    ) -> Entered<Place, S::Need> {
+    ) -> Entered<Node, S::Need> {
         if trace.cursor.enabled().is_empty() {
-            self.reversals.of(trace, &mut Trees(places))?;
-            return Ok((place, None));
+            self.reversals.of(trace, &mut Trees(nodes))?;
+            return Ok((node, None));
         }
-        let Place { tree, sleep } = &mut place;
+        let Node { tree, sleep } = &mut node;
         let mut threads = trace.enabled();
         while tree.is_empty() {
-            let Some(thread) = threads.next() else { return Ok((place, Some(Cut::Covered))) };
+            let Some(thread) = threads.next() else { return Ok((node, Some(Cut::Covered))) };
             let chooses = trace.chooses(trace.cursor.pending(thread));
             for (choice, footprint) in trace.next_steps(thread) {
                 if !sleep.iter().any(|other| other.choice == choice) {
@@ -138,39 +138,39 @@ impl<S: System> Policy<S> for WakeupTrees<S> {
                 }
             }
         }
-        Ok((place, None))
+        Ok((node, None))
     }
 
-    fn next(&mut self, _: &Trace<'_, S>, place: &mut Place) -> Option<(Choice, Place)> {
-        let (event, tree) = place.tree.pop()?;
+    fn next(&mut self, _: &Trace<'_, S>, node: &mut Node) -> Option<(Choice, Node)> {
+        let (event, tree) = node.tree.pop()?;
         let mut next = self.left.pop().unwrap_or_default();
         if !tree.is_empty() {
             next.tree = tree;
         }
         next.sleep.clear();
         debug_assert!(
-            !place.sleep.iter().any(|other| other.choice == event.choice),
+            !node.sleep.iter().any(|other| other.choice == event.choice),
             "a sleeping step is never taken"
         );
         let stays = |other: &&Event| !other.is_related(event.choice, &event.footprint);
-        next.sleep.extend(place.sleep.iter().filter(stays).cloned());
+        next.sleep.extend(node.sleep.iter().filter(stays).cloned());
         let choice = event.choice;
-        place.sleep.push(event);
+        node.sleep.push(event);
         Some((choice, next))
     }
 
-    fn leave(&mut self, _: &Trace<'_, S>, place: Place, _: Option<&mut Place>) {
-        self.left.push(place);
+    fn leave(&mut self, _: &Trace<'_, S>, node: Node, _: Option<&mut Node>) {
+        self.left.push(node);
     }
 
-    /// Nothing is prescribed at a place whose tree is empty.
-    fn unfinished(places: &[Place]) -> usize {
-        places.iter().rposition(|place| !place.tree.is_empty()).map_or(0, |open| open + 1)
+    /// Nothing is prescribed at a node whose tree is empty.
+    fn unfinished(nodes: &[Node]) -> usize {
+        nodes.iter().rposition(|node| !node.tree.is_empty()).map_or(0, |open| open + 1)
     }
 }
 
 /// The wakeup trees along the execution.
-struct Trees<'p>(&'p mut [Place]);
+struct Trees<'p>(&'p mut [Node]);
 
 impl<S: System> Prescribe<S> for Trees<'_> {
     fn prescribe(
@@ -178,7 +178,7 @@ impl<S: System> Prescribe<S> for Trees<'_> {
         trace: &Trace<'_, S>,
         reversal: &Reversal<'_, impl Iterator<Item = usize> + Clone>,
     ) -> Prescription {
-        let Place { tree, sleep } = &mut self.0[reversal.common];
+        let Node { tree, sleep } = &mut self.0[reversal.common];
         let mut open = None;
         for asleep in sleep.iter() {
             match covers(asleep, trace, reversal) {

@@ -57,7 +57,7 @@ fn step<'t, S: System>(trace: &'t Trace<'_, S>, at: usize) -> SequenceStep<'t> {
 pub(super) trait Prescribe<S: System> {
     /// Ensures that an execution with this prefix is explored. The steps that show that it is
     /// covered show the same for this race in a later execution with these steps, as long as the
-    /// search has not left the place of the race.
+    /// search has not left the node of the race.
     fn prescribe(
         &mut self,
         trace: &Trace<'_, S>,

@@ -12,7 +12,7 @@
 //!
 //! | paper | here |
 //! | --- | --- |
-//! | backtrack(E) | `Place::backtrack` |
+//! | backtrack(E) | `Node::backtrack` |
 //! | e in a race with next(p) | `races::races` |
 //! | v = notdep(e, E).p | `Reversal::sequence` |
 //! | I(v) | `initials` |
@@ -27,12 +27,12 @@
 //!    conflict with another write of `x`.
 //! 3. Threads are added to backtrack sets, steps to sleep sets: a thread that is tried is tried
 //!    with all its alternatives, and those that sleep are left out one by one.
-//! 4. A place begins with a thread none of whose alternatives sleeps, unless all of them touch the
+//! 4. A node begins with a thread none of whose alternatives sleeps, unless all of them touch the
 //!    same; where there is none, with all threads that are awake.
 //!
-//! **What was wrong before.** A place began with any thread of which one alternative was awake. The
+//! **What was wrong before.** A node began with any thread of which one alternative was awake. The
 //! paper's proof takes an execution that is not covered, considers the event in it of the thread
-//! that the place began with, and finds it in a race after the same event was explored first. Of a
+//! that the node began with, and finds it in a race after the same event was explored first. Of a
 //! thread with alternatives that event may be the one that sleeps: it is not explored here, the
 //! alternative that is explored instead may be independent of all others, and so nothing here shows
 //! the race. Deviation 4 restores the proof: either all alternatives of the first thread are
@@ -51,7 +51,7 @@ use super::wakeup::{Prescription, SequenceStep, THIS_ONE};
 use crate::engine::cursor::Cursor;
 use crate::engine::execution::{Stop, Visitor};
 use crate::plan::Dependence;
-use crate::reduce::backtrack::{Backtrack, Backtracking, Place};
+use crate::reduce::backtrack::{Backtrack, Backtracking, Node};
 use crate::reduce::policy::ReducedSearch;
 use crate::reduce::trace::{ReductionStats, Trace};
 
@@ -89,13 +89,13 @@ impl<S: System> Backtracking<S> for SourceSets<S> {
     fn finish(
         &mut self,
         trace: &mut Trace<'_, S>,
-        places: &mut [Place],
+        nodes: &mut [Node],
     ) -> Result<(), Stop<S::Need>> {
-        self.0.of(trace, &mut BacktrackSets(places))
+        self.0.of(trace, &mut BacktrackSets(nodes))
     }
 }
 
-struct BacktrackSets<'p>(&'p mut [Place]);
+struct BacktrackSets<'p>(&'p mut [Node]);
 
 impl<S: System> Prescribe<S> for BacktrackSets<'_> {
     fn prescribe(
@@ -105,19 +105,18 @@ impl<S: System> Prescribe<S> for BacktrackSets<'_> {
     ) -> Prescription {
         let enabled = trace.cursor.enabled_before(reversal.common);
         let sequence: Vec<SequenceStep<'_>> = reversal.sequence(trace).collect();
-        let (place, initials) = (&mut self.0[reversal.common], initials(&sequence, enabled));
-        let covers = |choice: &Choice| {
-            place.backtrack.contains(choice.thread) || place.sleep.contains(choice)
-        };
+        let (node, initials) = (&mut self.0[reversal.common], initials(&sequence, enabled));
+        let covers =
+            |choice: &Choice| node.backtrack.contains(choice.thread) || node.sleep.contains(choice);
         if initials.iter().any(covers) {
             return Prescription::Covered(THIS_ONE);
         }
         // The step that was reversed, if it can come first. If that is a step of a thread that is
         // held back here, every enabled thread has to be tried instead.
         match initials.last() {
-            Some(first) => place.backtrack.insert(first.thread),
-            None if place.backtrack == enabled => return Prescription::Covered(THIS_ONE),
-            None => place.backtrack = enabled,
+            Some(first) => node.backtrack.insert(first.thread),
+            None if node.backtrack == enabled => return Prescription::Covered(THIS_ONE),
+            None => node.backtrack = enabled,
         }
         Prescription::Prescribed
     }

@@ -1,7 +1,7 @@
 //! The search for a witness, compared with brute force on random histories: all permutations of
 //! the calls that respect the order, each run on a random sequential machine.
 
-use preempt_linearize::{Answer, Criterion, History, Outcome, SerialTree, witness};
+use preempt_linearize::{Answer, CallOutcome, Criterion, History, SerialTree, witness};
 
 /// A small generator of random numbers: xorshift64*.
 struct Random(u64);
@@ -67,10 +67,10 @@ impl Machine {
                 let Some(&call) = programs[thread].get(done[thread]) else { continue };
                 done[thread] += 1;
                 if machine.0[state][call].is_empty() {
-                    tree.extend(at, call, Outcome::Blocks);
+                    tree.extend(at, call, CallOutcome::Blocks);
                 }
                 for &(result, next) in &machine.0[state][call] {
-                    let after = tree.extend(at, call, Outcome::Returned(result));
+                    let after = tree.extend(at, call, CallOutcome::Returned(result));
                     grow(machine, programs, (tree, after), done, next);
                 }
                 done[thread] -= 1;

@@ -1,7 +1,7 @@
 //! Tables and explanations.
 
 use preempt_linearize::table::{Labels, lines};
-use preempt_linearize::{Criterion, History, Outcome, SerialTree, witness};
+use preempt_linearize::{CallOutcome, Criterion, History, SerialTree, witness};
 
 fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
@@ -68,8 +68,8 @@ fn an_explanation_is_the_longest_sequence_and_what_should_follow() {
     // A counter: the first call returns 0, the second 1.
     let mut tree = SerialTree::default();
     for [first, second] in [[0, 1], [1, 0]] {
-        let after = tree.extend(SerialTree::ROOT, first, Outcome::Returned(0));
-        tree.extend(after, second, Outcome::Returned(1));
+        let after = tree.extend(SerialTree::ROOT, first, CallOutcome::Returned(0));
+        tree.extend(after, second, CallOutcome::Returned(1));
     }
     assert_eq!(tree.executions().len(), 2);
     assert!(tree.ambiguous(|_| false).is_none());
@@ -78,10 +78,10 @@ fn an_explanation_is_the_longest_sequence_and_what_should_follow() {
     (0..2).for_each(|call| history.returned(call, 0));
     let why = witness::search(&history, &tree, Criterion::Linearizable).expect_err("both are 0");
     assert_eq!(why.longest, [0]);
-    assert_eq!(why.next, [(1, vec![Outcome::Returned(1)])]);
-    tree.extend(SerialTree::ROOT, 0, Outcome::Returned(7));
+    assert_eq!(why.next, [(1, vec![CallOutcome::Returned(1)])]);
+    tree.extend(SerialTree::ROOT, 0, CallOutcome::Returned(7));
     let (path, call, outcomes) = tree.ambiguous(|_| false).expect("call 0 returns 0 or 7");
     assert_eq!((path.len(), call), (0, 0));
     assert!(tree.ambiguous(|call| call == 0).is_none(), "it may");
-    assert_eq!(outcomes, [Outcome::Returned(0), Outcome::Returned(7)]);
+    assert_eq!(outcomes, [CallOutcome::Returned(0), CallOutcome::Returned(7)]);
 }

@@ -104,7 +104,7 @@ pub struct Block {
     pub traps: AtomicU32,
     /// The number of system calls that were trapped in this execution.
     pub trapped: AtomicU32,
-    /// How the execution ended, an [`Outcome`].
+    /// How the execution ended, an [`ExecutionEnd`].
     pub outcome: AtomicU32,
     /// A number whose meaning depends on the outcome.
     pub detail: AtomicU32,
@@ -565,7 +565,7 @@ impl Op {
 /// How an execution ended.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ExecutionEnd {
     /// The process ended without the runtime: by a signal, or by a system call that is not
     /// controlled.
     Died = 0,
@@ -615,7 +615,7 @@ from_number!(
 );
 from_number!(ObjectKind, u8, Mutex RwLock Condvar Semaphore Barrier Once Futex Atomic);
 from_number!(
-    Outcome, u32,
+    ExecutionEnd, u32,
     Died Exited Deadlock Diverged StepLimit Unsupported Assertion Full Fault
 );
 from_number!(

@@ -11,8 +11,8 @@ use core::ptr::{addr_of, addr_of_mut};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::block::{
-    Block, Choice, Event, MAX_COUNT, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT, MAX_THREADS,
-    Misuse, NEVER, ObjectKind, Op, Outcome, Record, may_expire,
+    Block, Choice, Event, ExecutionEnd, MAX_COUNT, MAX_EVENTS, MAX_NOTES, MAX_STEPS, MAX_TEXT,
+    MAX_THREADS, Misuse, NEVER, ObjectKind, Op, Record, may_expire,
 };
 use crate::descriptors::Wait;
 use crate::footprint::Access;
@@ -104,7 +104,7 @@ pub fn block() -> &'static Block {
 }
 
 /// Ends the execution.
-pub fn stop(outcome: Outcome, detail: u32) -> ! {
+pub fn stop(outcome: ExecutionEnd, detail: u32) -> ! {
     block().detail.store(detail, SeqCst);
     block().outcome.store(outcome as u32, SeqCst);
     sys::exit_group(0)
@@ -114,21 +114,21 @@ pub fn stop(outcome: Outcome, detail: u32) -> ! {
 #[cold]
 pub fn full(why: &str) -> ! {
     write_text(&[why.as_bytes()]);
-    stop(Outcome::Full, 0)
+    stop(ExecutionEnd::Full, 0)
 }
 
 /// Ends the execution because an invariant of this library is violated.
 #[cold]
 pub fn fault(why: &str) -> ! {
     write_text(&[why.as_bytes()]);
-    stop(Outcome::Fault, 0)
+    stop(ExecutionEnd::Fault, 0)
 }
 
 /// Ends the execution because the program uses `what`, which is not supported.
 #[cold]
 pub fn unsupported(what: &str) -> ! {
     write_text(&[what.as_bytes()]);
-    stop(Outcome::Unsupported, 0)
+    stop(ExecutionEnd::Unsupported, 0)
 }
 
 /// Writes `parts` to the text of the block, separated by zero bytes and truncated to its size.
@@ -538,18 +538,18 @@ pub fn choose() -> Choice {
     let block = block();
     let step = runtime.steps;
     if step >= MAX_STEPS || step as u32 >= block.max_steps.load(Relaxed) {
-        stop(Outcome::StepLimit, step as u32);
+        stop(ExecutionEnd::StepLimit, step as u32);
     }
     let choice = if (step as u32) < block.prefix_len.load(Relaxed) {
         let choice = block.prefix[step];
         let (first, count) = runtime.alternatives(choice.thread as usize);
         let is_stale = count > 0 && is_weak() && runtime.is_at_atomic(choice.thread as usize);
         if !(first..first + count).contains(&choice.alternative) && !is_stale {
-            stop(Outcome::Diverged, step as u32);
+            stop(ExecutionEnd::Diverged, step as u32);
         }
         choice
     } else {
-        runtime.continuation().unwrap_or_else(|| stop(Outcome::Deadlock, step as u32))
+        runtime.continuation().unwrap_or_else(|| stop(ExecutionEnd::Deadlock, step as u32))
     };
     runtime.count_turns(choice.thread as usize);
     runtime.steps += 1;

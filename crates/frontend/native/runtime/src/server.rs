@@ -9,7 +9,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::block::{Block, FD_VARIABLE, LIBRARY_FD, Outcome, PADDING_VARIABLE, VERSION};
+use crate::block::{Block, ExecutionEnd, FD_VARIABLE, LIBRARY_FD, PADDING_VARIABLE, VERSION};
 use crate::hooks;
 use crate::real::real;
 use crate::schedule::{block, runtime};
@@ -269,7 +269,7 @@ fn serve() {
             child if child > 0 => await_child(child),
             _ => {
                 crate::schedule::write_text(&[b"the fork server could not start a process"]);
-                block.outcome.store(Outcome::Full as u32, SeqCst);
+                block.outcome.store(ExecutionEnd::Full as u32, SeqCst);
                 0
             }
         };

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Debug;
 
-use preempt_linearize::{Outcome, Specification};
+use preempt_linearize::{CallOutcome, Specification};
 
 use crate::choice::{Choices, next_script, scripted};
 
@@ -29,7 +29,7 @@ pub(super) struct OnDemand<'a, C, R> {
     results: Vec<Vec<R>>,
     points: Vec<Point>,
     /// The outcomes of a call at a point, with the points after it.
-    known: HashMap<(usize, usize), Vec<(Outcome, usize)>>,
+    known: HashMap<(usize, usize), Vec<(CallOutcome, usize)>>,
 }
 
 impl<'a, C, R: PartialEq + Debug> OnDemand<'a, C, R> {
@@ -55,7 +55,7 @@ impl<'a, C, R: PartialEq + Debug> OnDemand<'a, C, R> {
 }
 
 impl<C, R: PartialEq + Debug> Specification for &mut OnDemand<'_, C, R> {
-    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(Outcome, usize)> {
+    fn outcomes(&mut self, from: usize, call: usize) -> Vec<(CallOutcome, usize)> {
         if let Some(known) = self.known.get(&(from, call)) {
             return known.clone();
         }
@@ -69,7 +69,7 @@ impl<C, R: PartialEq + Debug> Specification for &mut OnDemand<'_, C, R> {
             let made: Vec<&C> = calls.iter().map(|&call| &self.calls[call]).collect();
             let (result, choices) = scripted(choices, || (self.run)(&made));
             let number = self.number(call, result);
-            outcomes.push((Outcome::Returned(number), self.points.len()));
+            outcomes.push((CallOutcome::Returned(number), self.points.len()));
             self.points.push(Point { calls: calls.clone(), choices: choices.clone() });
             script = next_script(choices, fixed);
         }

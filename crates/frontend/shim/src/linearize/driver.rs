@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use preempt_explore::{Outcome as SearchOutcome, Reduction};
 use preempt_linearize::scenario::programs;
-use preempt_linearize::{Criterion, Outcome, Scenario, SerialTree};
+use preempt_linearize::{CallOutcome, Criterion, Scenario, SerialTree};
 use preempt_system::{MemoryModel, Verdict};
 
 use super::operation::Fresh;
@@ -336,9 +336,9 @@ impl<H: 'static> Driver<H> {
         };
         let tree: SerialTree = scene.tree();
         let Some((path, call, outcomes)) = tree.ambiguous(may) else { return Ok(()) };
-        let text = |call: usize, outcome: Outcome| match outcome {
-            Outcome::Returned(number) => scene.result(call, number),
-            Outcome::Blocks => "no result at all".to_owned(),
+        let text = |call: usize, outcome: CallOutcome| match outcome {
+            CallOutcome::Returned(number) => scene.result(call, number),
+            CallOutcome::Blocks => "no result at all".to_owned(),
         };
         let before: Vec<String> = path
             .iter()

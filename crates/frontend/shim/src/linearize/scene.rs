@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::Location as Site;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use preempt_linearize::{Answer, Criterion, History, Outcome, Scenario, SerialTree, witness};
+use preempt_linearize::{Answer, CallOutcome, Criterion, History, Scenario, SerialTree, witness};
 use preempt_system::{Failure, FailureKind, MemoryModel};
 
 use super::operation::{Fresh, Run, RunModel, Value};
@@ -179,7 +179,7 @@ impl<H: 'static> Scene<H> {
     }
 
     /// Adds a call to the serial executions.
-    pub(super) fn extend(&self, from: usize, call: usize, outcome: Outcome) -> usize {
+    pub(super) fn extend(&self, from: usize, call: usize, outcome: CallOutcome) -> usize {
         self.tables().tree.extend(from, call, outcome)
     }
 
@@ -299,7 +299,9 @@ impl<H: 'static> Scene<H> {
         let serial = tree.executions();
         let ever_returns = |call: usize| {
             serial.iter().any(|(calls, _)| {
-                calls.iter().any(|&(other, outcome)| other == call && outcome != Outcome::Blocks)
+                calls
+                    .iter()
+                    .any(|&(other, outcome)| other == call && outcome != CallOutcome::Blocks)
             })
         };
         let meets = (0..history.calls()).find(|&call| returns(call) && !ever_returns(call));

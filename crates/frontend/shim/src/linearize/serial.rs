@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use preempt_linearize::{Criterion, Outcome, SerialTree};
+use preempt_linearize::{CallOutcome, Criterion, SerialTree};
 use preempt_system::{Failure, Verdict};
 
 use super::scene::Scene;
@@ -62,7 +62,7 @@ impl<H: 'static> Harness for Position<H> {
         let (at, call) = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
         match call {
             Some(call) => {
-                self.scene.extend(at, call, Outcome::Blocks);
+                self.scene.extend(at, call, CallOutcome::Blocks);
                 None
             }
             None if at == SerialTree::ROOT && !self.scene.prefix.is_empty() => {
@@ -95,7 +95,7 @@ fn execute<H: 'static>(scene: &Arc<Scene<H>>) {
         set(at, Some(call));
         let result = subject.call(scene, call);
         let number = unobserved(|| scene.number(call, result));
-        at = unobserved(|| scene.extend(at, call, Outcome::Returned(number)));
+        at = unobserved(|| scene.extend(at, call, CallOutcome::Returned(number)));
         set(at, None);
         done[call] = true;
     }

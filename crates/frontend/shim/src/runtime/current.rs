@@ -160,7 +160,7 @@ pub(crate) fn op(
 /// lets it perform the operation. Returns the reply of the object.
 #[inline]
 pub(crate) fn point(mut op: Op) -> i64 {
-    if look(|runtime| runtime.watches) {
+    if look(|runtime| runtime.compares_states) {
         return point_watched(op);
     }
     let yielder = leave(&mut op);

@@ -33,7 +33,7 @@ impl Runtime {
                     self.threads[slot].name = name;
                     self.show_name(slot);
                 }
-                self.fresh.push((slot, job));
+                self.spawned_jobs.push((slot, job));
                 self.order.push(slot);
                 self.watch_weak_orderings();
                 if self.requirements.races {

@@ -200,7 +200,7 @@ pub(crate) struct Runtime {
     pub(crate) outcome: Outcome,
     pub(crate) reply: i64,
     /// Threads that were spawned and have not run yet.
-    pub(crate) fresh: Vec<(usize, Job)>,
+    pub(crate) spawned_jobs: Vec<(usize, Job)>,
     pub(crate) verdict: Verdict,
     /// Why the search has to start over, if it has to.
     pub(crate) restart: Option<RestartReason>,
@@ -209,13 +209,13 @@ pub(crate) struct Runtime {
     pub(crate) block_names: BlockNames,
     pub(crate) arena: Arena,
     /// Whether states are compared, so that threads save their registers when they are suspended.
-    pub(crate) watches: bool,
+    pub(crate) compares_states: bool,
     /// The access before which a thread has to stop: its slot, and the number of its accesses to
     /// cells before.
     pub(crate) stop_before: Option<(usize, u32)>,
     /// Whether blocks were found to outlive executions. From then on addresses differ from those
     /// before.
-    pub(crate) learned: bool,
+    pub(crate) addresses_changed: bool,
     pub(crate) requirements: Requirements,
     /// Whether the values of atomics can be followed step by step, and whether they are: see
     /// `sync/atomic/access.rs`.
@@ -253,7 +253,7 @@ pub(crate) struct Runtime {
     /// Whether this execution has performed such an operation.
     pub(crate) is_weak: bool,
     /// A weak exchange that was not allowed to fail spuriously once more.
-    pub(crate) steady: Option<&'static Site<'static>>,
+    pub(crate) limited_exchange: Option<&'static Site<'static>>,
     /// The place where a thread locked for reading while another one waited to write.
     pub(crate) overtaking: Option<&'static Site<'static>>,
     /// The threads that were suspended in code that blocked them, and the first of them.
@@ -291,15 +291,15 @@ impl Runtime {
             stage: Stage::Running,
             outcome: Outcome::default(),
             reply: 0,
-            fresh: Vec::new(),
+            spawned_jobs: Vec::new(),
             verdict: Verdict::default(),
             restart: None,
             notes: Notes::default(),
             met: identity::Met::default(),
             block_names: BlockNames::default(),
             arena: Arena::new(escapes, users),
-            watches: false,
-            learned: false,
+            compares_states: false,
+            addresses_changed: false,
             stop_before: None,
             requirements,
             can_follow_values: false,
@@ -319,7 +319,7 @@ impl Runtime {
             heartbeat: None,
             weak: None,
             is_weak: false,
-            steady: None,
+            limited_exchange: None,
             overtaking: None,
             stuck: (ThreadSet::EMPTY, None),
             spawned: None,
@@ -383,7 +383,7 @@ impl Runtime {
     ) -> bool {
         let may = self.threads[self.current].spurious != Some((exchange, MOST_SPURIOUS));
         if !may {
-            self.steady = Some(site);
+            self.limited_exchange = Some(site);
         }
         may
     }
@@ -431,11 +431,11 @@ impl Runtime {
         self.histories.clear();
         self.out_of_order = 0;
         self.verdict.clear();
-        self.fresh.clear();
+        self.spawned_jobs.clear();
         self.met.clear();
         self.block_names.begin();
         self.arena.begin();
-        self.watches = false;
+        self.compares_states = false;
         self.coroutines.forget_registers();
         self.notes.pointers.clear();
         self.notes.accesses.clear();
@@ -472,8 +472,8 @@ impl Runtime {
     /// Leaks the values of threads that will not end: destructors must not run in states that the
     /// program cannot reach.
     pub(crate) fn forget_values(&mut self) {
-        if !self.fresh.is_empty() {
-            self.fresh.drain(..).for_each(std::mem::forget);
+        if !self.spawned_jobs.is_empty() {
+            self.spawned_jobs.drain(..).for_each(std::mem::forget);
         }
         self.statics.forget();
         for thread in &mut self.threads {
@@ -595,7 +595,7 @@ impl Runtime {
     #[cold]
     fn differs(&mut self, divergence: &Divergence) {
         let &Divergence { thread, at, recorded, found } = divergence;
-        if self.learned {
+        if self.addresses_changed {
             // Changed addresses may be the reason; they are the same in all executions after the
             // search starts over.
             self.restart.get_or_insert(RestartReason::Addresses);

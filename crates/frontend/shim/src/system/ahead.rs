@@ -122,7 +122,7 @@ impl Execution<'_> {
         let (mut rounds, mut came) = (0, at);
         let (mut states, mut repeats) = (HashSet::new(), false);
         // From its next suspension on, the thread's registers are recorded.
-        runtime.watches = true;
+        runtime.compares_states = true;
         for ahead in 1..=spin::LOOKAHEAD * round {
             let recording = &self.read().recording;
             let last_round = &recording.history(thread).ops()[at - round..at];

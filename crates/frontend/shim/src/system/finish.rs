@@ -40,7 +40,7 @@ impl Execution<'_> {
         coroutine::discard(self.runtime);
         let learned = self.runtime().arena.end(complete);
         if !learned.is_empty() {
-            self.runtime().learned = true;
+            self.runtime().addresses_changed = true;
             self.program.learn(learned);
         }
         // Needs that arose here are ignored: they are reported by executions of the search.

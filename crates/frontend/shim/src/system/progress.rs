@@ -44,7 +44,7 @@ const TURNS: usize = 4;
 
 /// The states in which threads took turns, by the pasts of all threads: what happens then is a
 /// function of the state, so a replay finds what the search found.
-pub(super) type Tried = HashSet<Vec<Fingerprint>>;
+pub(super) type TurnStates = HashSet<Vec<Fingerprint>>;
 
 /// A thread that is inside an operation.
 #[derive(Clone, Copy)]

@@ -20,7 +20,7 @@ use crate::runtime::site;
 const MOST_TRIES: u32 = 64;
 
 /// Attempts so far: the positions at which the object was created and used.
-pub(super) type Tried = Vec<((SiteId, Option<SiteId>, bool), u32)>;
+pub(super) type CheckedUses = Vec<((SiteId, Option<SiteId>, bool), u32)>;
 
 impl Execution<'_> {
     /// Searches for uses of the memory that the last step freed which could follow that step,

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::sync::atomic::Ordering::SeqCst;
 
-use crate::block::{Op, Outcome};
+use crate::block::{ExecutionEnd, Op};
 use crate::real::real;
 use crate::schedule::{Next, active, block, log_panic, point, write_text};
 use crate::sys;
@@ -19,7 +19,7 @@ pub extern "C" fn at_exit() {
 
 fn end() {
     point(Next::on(Op::Exit, 0, 0));
-    block().outcome.store(Outcome::Exited as u32, SeqCst);
+    block().outcome.store(ExecutionEnd::Exited as u32, SeqCst);
     become_thread(NO_THREAD);
 }
 
@@ -42,7 +42,7 @@ hook!(fn __assert_fail(
     };
     write_text(&[text(expression), text(file), text(function)]);
     block().detail.store(line, SeqCst);
-    block().outcome.store(Outcome::Assertion as u32, SeqCst);
+    block().outcome.store(ExecutionEnd::Assertion as u32, SeqCst);
     become_thread(NO_THREAD);
     type Real = extern "C-unwind" fn(*const c_char, *const c_char, c_uint, *const c_char);
     real!(__assert_fail: Real)(expression, file, line, function)
