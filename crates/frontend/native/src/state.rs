@@ -34,13 +34,18 @@
 //! A thread that yields again at the same place, while no other thread has taken a step since, is
 //! held back ([`Status::Spinning`]): nothing that it could observe has changed. Because yields
 //! write [`PROCESS`] and all steps read it, the steps of other threads since a yield are the same
-//! in all executions with the same happens-before graph.
+//! in all executions with the same happens-before graph. The steps of a loop that yields do not
+//! count from its third round on ([`Outcome::idle`]): two such loops would let each other continue
+//! forever, while a third thread waits.
 //!
 //! # Loops
 //!
-//! The runtime reports when a thread spins, that is, repeats operations that change nothing and
-//! find the same values ([`Outcome::round`]). The thread is held back until an object changes that
-//! it used in its last round. Whether it spins follows from its own operations and their results,
+//! The runtime reports when a thread spins ([`Outcome::round`]): it repeats operations that change
+//! nothing and find the same values, or it yields in a loop whose objects no other thread changes.
+//! The thread is held back until an object changes that it used in its last round. A loop that
+//! yields may change its objects itself, as one that polls under a lock; what it changes from the
+//! third round on releases no other thread ([`Outcome::idle`]), or two such loops would release
+//! each other forever. Whether it spins follows from its own operations and their results,
 //! and whether it is held back follows from the versions of the watched objects, so both are the
 //! same in all executions with the same happens-before graph: `preempt_replay::spin` has the
 //! argument. The next step of such a thread reads the watched objects in addition to its own,
@@ -121,6 +126,8 @@ pub(crate) struct Outcome {
     pub(crate) started: ThreadSet,
     /// If the thread spins after the operation, the number of operations of one round; else 0.
     pub(crate) round: u16,
+    /// Whether what the operation changed releases no thread that is held back.
+    pub(crate) idle: bool,
     /// The versions of the operation's objects after it.
     pub(crate) seen: [u32; 2],
 }
@@ -236,7 +243,7 @@ pub struct State {
     cells: Vec<u64>,
     /// The number of changes of each object, by location.
     versions: Vec<u32>,
-    /// The number of steps of all threads.
+    /// The number of steps of all threads, without idle ones.
     steps: u32,
     /// For each thread, the value of `steps` after its last step.
     stepped_at: Vec<u32>,
@@ -346,10 +353,17 @@ impl State {
         op: &Op,
         outcome: &Outcome,
     ) -> Result<i64, Misuse> {
-        self.steps += 1;
+        self.steps += u32::from(!outcome.idle);
         self.counts[thread.index()] += 1;
         self.stepped_at[thread.index()] = self.steps;
+        let objects = [op.object, op.other];
+        let before = outcome.idle.then(|| objects.map(|object| self.version(object)));
         let result = self.perform(names, thread, op, outcome);
+        for (object, before) in objects.into_iter().zip(before.into_iter().flatten()) {
+            if let Some(version) = self.versions.get_mut(object as usize) {
+                *version = before;
+            }
+        }
         self.start(outcome.started, names);
         result
     }
@@ -493,7 +507,7 @@ impl State {
     }
 
     /// Whether a thread is held back: it yields again at the same place, and no other thread has
-    /// taken a step since, or it spins.
+    /// taken a step since that is not idle, or it spins.
     fn is_held(&self, context: &Context<'_>, thread: ThreadId) -> bool {
         let (history, count) = (&context.histories[thread.index()], self.count(thread));
         let yields = self.stepped_at[thread.index()] == self.steps && history.yields_again(count);

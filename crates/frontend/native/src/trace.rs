@@ -274,6 +274,11 @@ impl Decoder<'_> {
                     step.outcome.round = event.value as u16;
                 }
             }
+            Record::Idle => {
+                if let Some(step) = self.trace.steps.last_mut() {
+                    step.outcome.idle = true;
+                }
+            }
             Record::Values | Record::UpperValues => {
                 let shift = if record == Record::Values { 0 } else { 64 };
                 if let Some(step) = self.trace.steps.last_mut() {

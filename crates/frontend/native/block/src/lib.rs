@@ -247,7 +247,8 @@ pub enum Record {
     /// The deadline of the operation that the thread announces next: `object`, in nanoseconds of
     /// virtual time.
     Deadline = 11,
-    /// The thread spins: its last `value` operations are one round of a loop that changes nothing.
+    /// The thread spins: its last `value` operations are one round of a loop that changes nothing, or
+    /// that yields.
     Spin = 12,
     /// The descriptors for which the thread waits have become ready (`value` is 1) or are no longer
     /// ready (0). At the beginning of a wait they are not ready.
@@ -261,6 +262,9 @@ pub enum Record {
     Stale = 15,
     /// Under weak memory, the thread performs a fence with the memory order `value`.
     Fence = 16,
+    /// The last operation of the thread was one more round of a loop that yields: what it changed
+    /// does not release threads that are held back.
+    Idle = 17,
 }
 
 /// The memory orders of an atomic operation as one number: the order of a success, and that of a
@@ -602,7 +606,7 @@ macro_rules! from_number {
 from_number!(
     Record, u8,
     Next Step Learn Start Create Frame Panic Misuse Values UpperValues Deadline
-    Spin Ready Expected Stale Fence
+    Spin Ready Expected Stale Fence Idle
 );
 from_number!(
     Misuse, u32,

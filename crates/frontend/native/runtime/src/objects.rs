@@ -206,6 +206,11 @@ impl Object {
         self.version += 1;
     }
 
+    /// Sets the number of times that the object has changed.
+    pub fn set_version(&mut self, version: u32) {
+        self.version = version;
+    }
+
     /// How `action` accesses the object.
     pub fn access(&self, action: Action) -> Access {
         self.semantics().access(action)

@@ -20,7 +20,7 @@ use crate::hooks::socket::Ports;
 use crate::object::Action;
 use crate::objects::{Object, Objects};
 use crate::op::NO_OBJECT;
-use crate::spins::{self, Step};
+use crate::spins::{self, Recorded, Step};
 use crate::sys;
 use crate::thread::ThreadId;
 use crate::threads::{NO_THREAD, Stage, Thread, hand_over, me, park};
@@ -31,6 +31,8 @@ pub struct Runtime {
     pub threads: [Thread; MAX_THREADS],
     pub recursive_reads: [RecursiveRead; RECURSIVE_READS],
     steps: usize,
+    /// The number of steps that are not [idle](crate::spin).
+    progress: usize,
     events: usize,
     /// The thread that took the last step.
     running: usize,
@@ -66,6 +68,7 @@ static mut RUNTIME: Runtime = Runtime {
     threads: [Thread::VACANT; MAX_THREADS],
     recursive_reads: [RecursiveRead { lock: 0, thread: 0, extra: 0 }; RECURSIVE_READS],
     steps: 0,
+    progress: 0,
     events: 0,
     running: 0,
     forced: 0,
@@ -464,7 +467,7 @@ pub fn announce(slot: usize, next: Next) {
         index(next.op.other_kind(next.other), next.other),
     ];
     let is_first = objects().len() != known;
-    end_step(slot);
+    end_step(slot, &next, used);
     let thread = &mut runtime().threads[slot];
     thread.objects = used;
     let repeats = thread.next.op == next.op && thread.next.pc == next.pc;
@@ -498,14 +501,19 @@ pub fn announce(slot: usize, next: Next) {
     log_stack(slot, is_first && next.op.is_atomic() && is_weak());
 }
 
-/// Records the step that ends when its thread announces the next operation.
-fn end_step(slot: usize) {
+/// Records the step that ends when its thread announces `next`, an operation on `objects`.
+fn end_step(slot: usize, next: &Next, objects: [u32; 2]) {
     let Some(step) = &runtime().threads[slot].step else { return };
-    let round = spins::record(slot, step);
+    let Recorded { round, idle } = spins::record(slot, step, next, objects);
     runtime().threads[slot].step = None;
+    let thread = slot as u8;
+    if idle {
+        runtime().progress -= 1;
+        runtime().threads[slot].stepped_at = runtime().progress;
+        log(Event { record: Record::Idle as u8, thread, ..EVENT });
+    }
     if round > 0 {
-        let (record, thread) = (Record::Spin as u8, slot as u8);
-        log(Event { record, thread, value: round.into(), ..EVENT });
+        log(Event { record: Record::Spin as u8, thread, value: round.into(), ..EVENT });
     }
 }
 
@@ -651,10 +659,10 @@ impl Runtime {
     }
 
     /// Whether a thread is held back: it yields again at the same place, and no other thread has
-    /// taken a step since, or it [spins](crate::spins).
+    /// taken a step since that is not [idle](crate::spin), or it [spins](crate::spins).
     fn is_held(&self, slot: usize) -> bool {
         let thread = &self.threads[slot];
-        thread.yields_again && thread.stepped_at == self.steps || spins::is_held(slot)
+        thread.yields_again && thread.stepped_at == self.progress || spins::is_held(slot)
     }
 
     /// The first alternative that a thread has now, and the number of alternatives: 0 if the thread
@@ -730,10 +738,11 @@ impl Runtime {
 
     /// Performs the announced operation of a thread that was chosen. Returns its result.
     fn perform(&mut self, slot: usize, alternative: u32) -> i64 {
-        let steps = self.steps;
+        self.progress += 1;
+        let progress = self.progress;
         let thread = &mut self.threads[slot];
         thread.stage = Stage::Running;
-        thread.stepped_at = steps;
+        thread.stepped_at = progress;
         let Next { op, deadline, .. } = thread.next;
         let timed_out = deadline != NEVER && (alternative == 1 || op == Op::Sleep);
         if timed_out {

@@ -7,6 +7,12 @@
 //! was there, and yields. A thread that takes a lock makes progress, since it may change what the
 //! lock protects; so does one that sleeps or times out, since time has passed.
 //!
+//! A thread that yields asks for others to run first, whatever else it does: a loop may poll a
+//! variable under a lock. So a thread also spins if it has yielded twice at one place, stays in the
+//! loop, and no other thread has changed an object that it used since. In a program without data
+//! races, the loop can only observe what a thread wrote before it changed one of these objects.
+//! [`crate::spin`] has the rules and the argument, also for changes that are *idle*.
+//!
 //! The log says after which operations a thread spins ([`crate::block::Record::Spin`]). The
 //! controller holds the thread back in the same way, and reports the assumption of the search: that
 //! the loop would have continued without the change.
@@ -50,6 +56,8 @@ impl<const N: usize> Ops<N> {
 /// The last operations of a thread.
 struct History {
     count: usize,
+    /// The number of yields among all operations so far.
+    yields: u32,
     /// The number of operations of the round in which the thread spins, or 0.
     round: u16,
     /// Whether the operations are in [`LONG_HISTORIES`] because there were more than [`INLINE`].
@@ -59,7 +67,8 @@ struct History {
 
 const NO_VERSIONS: Versions = Versions { before: 0, after: 0 };
 
-const EMPTY: History = History { count: 0, round: 0, is_long: false, inline: Ops::EMPTY };
+const EMPTY: History =
+    History { count: 0, yields: 0, round: 0, is_long: false, inline: Ops::EMPTY };
 
 static mut HISTORIES: [History; MAX_THREADS] = [EMPTY; MAX_THREADS];
 static mut LONG_HISTORIES: [Ops<CAPACITY>; MAX_THREADS] = [Ops::EMPTY; MAX_THREADS];
@@ -84,15 +93,15 @@ impl History {
         }
     }
 
-    /// Makes room for one more operation.
+    /// Makes room for one more operation, and for the next one after it.
     fn make_room(&mut self, slot: usize) {
-        if self.is_long && self.count == CAPACITY {
-            let all = long(slot);
-            all.ops.copy_within(CAPACITY - KEPT.., 0);
-            all.outcomes.copy_within(CAPACITY - KEPT.., 0);
+        if self.is_long && self.count + 1 == CAPACITY {
+            let (all, kept) = (long(slot), self.count - KEPT..self.count);
+            all.ops.copy_within(kept.clone(), 0);
+            all.outcomes.copy_within(kept, 0);
             self.count = KEPT;
         }
-        if !self.is_long && self.count == INLINE {
+        if !self.is_long && self.count + 1 == INLINE {
             let all = long(slot);
             all.ops[..INLINE].copy_from_slice(&self.inline.ops);
             all.outcomes[..INLINE].copy_from_slice(&self.inline.outcomes);
@@ -165,30 +174,74 @@ fn versions(of: [u32; 2]) -> [u32; 2] {
     of.map(|object| if object == NO_OBJECT { 0 } else { objects().version(object) })
 }
 
-/// Records a step of a thread, which has reached its next operation. Returns the number of
-/// operations of the round in which it spins, or 0.
-pub fn record(slot: usize, step: &Step) -> u16 {
+/// What a step shows about the loop of its thread.
+#[derive(Clone, Copy)]
+pub struct Recorded {
+    /// The number of operations of the round in which the thread spins, or 0.
+    pub round: u16,
+    /// Whether what the step changed releases no thread that is held back.
+    pub idle: bool,
+}
+
+/// Records a step of a thread, which has reached its operation `next`, on `next_objects`.
+pub fn record(slot: usize, step: &Step, next: &Next, next_objects: [u32; 2]) -> Recorded {
     let history = history(slot);
     history.make_room(slot);
-    let (site, [object, other]) = (SiteId(step.pc), step.objects);
+    history.yields += u32::from(step.yields);
+    let (at, mut yields) = (history.count, history.yields);
+    let (ops, outcomes) = history.storage(slot);
+    ops[at] = operation(step.op, step.pc, step.objects);
+    ops[at + 1] = operation(next.op, next.pc, next_objects);
+    // No loop is known to end by itself, so the table is empty and does not allocate.
+    let loops = LoopRounds::default();
+    let idle = yields > 1 && spin::is_idle(&ops[..=at + 1], at, &loops);
+    if idle {
+        disregard(step);
+    }
     let after = versions(step.objects);
     let version = |of: usize| Versions { before: step.before[of], after: after[of] };
-    let (kind, yielded) = (step.op as u8, step.yields.then_some(site));
-    let at = history.count;
-    let (ops, outcomes) = history.storage(slot);
-    ops[at] = Op { kind, object, other, site, yielded };
     // Field by field: copying the struct at once would stall on the stores to its fields.
     let (before, rest) = outcomes.split_at_mut(at);
     let last = &mut rest[0];
     (last.alternative, last.progress, last.value) = (step.alternative, step.progress, step.value);
     (last.versions[0], last.versions[1]) = (version(0), version(1));
-    let round = match last.progress {
+    let mut round = match last.progress {
         true => 0,
-        // No loop is known to end by itself, so the table is empty and does not allocate.
-        false => spin::round(&ops[..=at], before, last, &LoopRounds::default()),
+        false => spin::round(&ops[..=at], before, last, &loops),
     };
+    yields += u32::from(next.op == OpKind::Yield);
+    if round == 0 && yields > 1 {
+        round = spin::yielding_round(&ops[..=at + 1], &outcomes[..=at], &loops);
+        let first = at + 1 - usize::from(round);
+        // A round that changes nothing is the case above.
+        let changes = outcomes[first..=at].iter().any(|outcome| outcome.progress);
+        if !changes || !waits_for_objects(&ops[first..=at]) {
+            round = 0;
+        }
+    }
     (history.count, history.round) = (at + 1, round);
-    round
+    Recorded { round, idle }
+}
+
+/// Whether a round of a loop that yields waits for changes of objects alone. It waits for nothing if
+/// it uses none: the scheduler holds it back for one step of another thread. Descriptors, ends of
+/// threads and time are not objects, so their changes would not release the thread.
+fn waits_for_objects(round: &[Op]) -> bool {
+    let has_object = |op: &Op| op.object != NO_OBJECT;
+    round.iter().any(has_object) && round.iter().all(|op| has_object(op) || op.yielded.is_some())
+}
+
+fn operation(op: OpKind, pc: usize, [object, other]: [u32; 2]) -> Op {
+    let (site, yields) = (SiteId(pc), op == OpKind::Yield);
+    Op { kind: op as u8, object, other, site, yielded: yields.then_some(site) }
+}
+
+/// Takes back that a step counts as a change of its objects.
+#[cold]
+fn disregard(step: &Step) {
+    let used = step.objects.into_iter().zip(step.before);
+    used.filter(|&(object, _)| object != NO_OBJECT)
+        .for_each(|(object, before)| objects().get(object).set_version(before));
 }
 
 /// Whether a thread spins and no object that it reads has changed since its last round.

@@ -75,7 +75,7 @@ pub struct Thread {
     pub alternative: u32,
     /// Whether its next operation and the one before are yields at the same place.
     pub yields_again: bool,
-    /// The number of steps of all threads after its last step.
+    /// The number of steps of all threads after its last step, without [idle](crate::spin) ones.
     pub stepped_at: usize,
     /// Its virtual time in nanoseconds: see [`crate::hooks::time`].
     pub time: u64,

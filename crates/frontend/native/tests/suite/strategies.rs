@@ -6,7 +6,7 @@ use preempt_system::{FailureKind, Verdict};
 
 use crate::compile::program;
 
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 17] = [
     "abba",
     "abba_ordered",
     "lost_update",
@@ -15,6 +15,8 @@ const PROGRAMS: [&str; 15] = [
     "detached",
     "overwritten",
     "yields",
+    "polls_early",
+    "polls_lock",
     "sleepers",
     "sleep_poll",
     "timeout_checked",
@@ -87,7 +89,7 @@ fn systematic_searches_agree_on_the_verdict() {
 
 #[test]
 fn a_reduction_has_one_execution_for_each_trace() {
-    for name in ["handover", "c11", "main_leaves"] {
+    for name in ["handover", "c11", "main_leaves", "polls_lock"] {
         let counts: Vec<u64> = [Reduction::None, Reduction::Optimal]
             .into_iter()
             .map(|reduction| {
