@@ -130,7 +130,8 @@ impl Level {
             }
             (Level::Atomics | Level::Memory, Races::Detected) => {
                 "that code which was not built with this instrumentation is not disturbed between \
-                 two scheduling points, and has no data races"
+                 two scheduling points, and has no data races (such code includes memcpy, memset, \
+                 free and other functions of the C library, whose accesses are not seen)"
             }
         }
     }

@@ -76,6 +76,8 @@ fn programs_whose_accesses_are_ordered_have_no_races() {
         let words = "was not built with this instrumentation is not disturbed between two \
                      scheduling points, and has no data races";
         assert!(assumptions[0].contains(words), "{name}: {assumptions:?}");
+        let functions = "includes memcpy, memset, free and other functions of the C library";
+        assert!(assumptions[0].contains(functions), "{name}: {assumptions:?}");
         assert!(native.oversynchronised().is_some(), "{name}: races are looked for");
     }
 }
