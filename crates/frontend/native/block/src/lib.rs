@@ -247,8 +247,8 @@ pub enum Record {
     /// The deadline of the operation that the thread announces next: `object`, in nanoseconds of
     /// virtual time.
     Deadline = 11,
-    /// The thread spins: its last `value` operations are one round of a loop that changes nothing, or
-    /// that yields.
+    /// The thread spins: its last `value` operations are one round of a loop that changes nothing,
+    /// or that yields.
     Spin = 12,
     /// The descriptors for which the thread waits have become ready (`value` is 1) or are no longer
     /// ready (0). At the beginning of a wait they are not ready.

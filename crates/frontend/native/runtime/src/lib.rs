@@ -31,7 +31,7 @@
 //! 3. Nothing here allocates, and nothing calls a function that may be replaced: system calls are
 //!    made directly, and the tables have fixed sizes.
 //! 4. Threads unwind through the hooks (`pthread_exit`, C++ exceptions), so hooks are `C-unwind`
-//!    and have no values with destructors, except where unwinding has an effect ([`hooks`]`::once`).
+//!    and have no values with destructors, except where unwinding has an effect (`hooks::once`).
 //! 5. A kernel thread never ends by itself: it is parked after its last operation until the process
 //!    ends. Otherwise the C library would clean it up while the next thread runs, and the addresses
 //!    of later allocations would depend on which thread is faster.

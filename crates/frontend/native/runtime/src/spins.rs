@@ -212,7 +212,10 @@ pub fn record(slot: usize, step: &Step, next: &Next, next_objects: [u32; 2]) -> 
     yields += u32::from(next.op == OpKind::Yield);
     if round == 0 && yields > 1 {
         round = spin::yielding_round(&ops[..=at + 1], &outcomes[..=at], &loops);
-        if !waits_for_objects(&ops[at + 1 - usize::from(round)..=at]) {
+        let first = at + 1 - usize::from(round);
+        // A round that changes nothing is the case above.
+        let changes = outcomes[first..=at].iter().any(|outcome| outcome.progress);
+        if !changes || !waits_for_objects(&ops[first..=at]) {
             round = 0;
         }
     }
@@ -220,9 +223,9 @@ pub fn record(slot: usize, step: &Step, next: &Next, next_objects: [u32; 2]) -> 
     Recorded { round, idle }
 }
 
-/// Whether a round of a loop that yields waits for changes of objects alone. It waits for nothing if
-/// it uses none: the scheduler holds it back for one step of another thread. Descriptors, ends of
-/// threads and time are not objects, so their changes would not release the thread.
+/// Whether a round of a loop that yields waits for changes of objects alone. It waits for nothing
+/// if it uses none: the scheduler holds it back for one step of another thread. Descriptors, ends
+/// of threads and time are not objects, so their changes would not release the thread.
 fn waits_for_objects(round: &[Op]) -> bool {
     let has_object = |op: &Op| op.object != NO_OBJECT;
     round.iter().any(has_object) && round.iter().all(|op| has_object(op) || op.yielded.is_some())

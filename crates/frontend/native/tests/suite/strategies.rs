@@ -89,7 +89,7 @@ fn systematic_searches_agree_on_the_verdict() {
 
 #[test]
 fn a_reduction_has_one_execution_for_each_trace() {
-    for name in ["handover", "c11", "main_leaves"] {
+    for name in ["handover", "c11", "main_leaves", "polls_lock"] {
         let counts: Vec<u64> = [Reduction::None, Reduction::Optimal]
             .into_iter()
             .map(|reduction| {

@@ -50,8 +50,8 @@ fn now() -> u64 {
     EPOCH + thread.time
 }
 
-/// Whether the nanoseconds of a time are in range. If not, glibc and the kernel refuse the call with
-/// `EINVAL`.
+/// Whether the nanoseconds of a time are in range. If not, glibc and the kernel refuse the call
+/// with `EINVAL`.
 pub fn is_valid(time: *const Time) -> bool {
     // SAFETY: the program passes a valid pointer.
     (0..SECOND as c_long).contains(&unsafe { (*time).rest })
