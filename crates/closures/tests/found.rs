@@ -19,7 +19,9 @@ fn agrees(wrong: &str, threads: Vec<Vec<Statement>>) {
 
 #[test]
 fn the_library_agrees_with_brute_force_now() {
-    use Statement::{CellWrite, Lock, NotifyOne, Poll, Read, Spawn, WaitFor, WaitWhile};
+    use Statement::{
+        CellRead, CellWrite, Detach, Lock, NotifyOne, Poll, Read, Spawn, WaitFor, WaitWhile,
+    };
     agrees(
         "dpor-fg lost a trace in which a notified thread gets its mutex first",
         vec![
@@ -45,6 +47,10 @@ fn the_library_agrees_with_brute_force_now() {
     agrees(
         "a search that keeps going followed an execution beyond the step limit, forever",
         vec![vec![WaitFor(0, Wait::Allocating)]],
+    );
+    agrees(
+        "an execution that ran a use after a free was continued with a thread of the one before",
+        vec![vec![CellRead(0), Spawn(1), Detach(1)], vec![]],
     );
     let long = || Poll { atomic: 0, rounds: 130, counter: Counter::Stack };
     agrees("the reference counted the steps of a thread in eight bits", vec![vec![long(), long()]]);

@@ -164,6 +164,8 @@ impl<'p> Execution<'p> {
     /// Starts the closure: all threads arrive at their first operations.
     fn begin(&mut self) -> Result<(), RestartReason> {
         self.runtime().reset();
+        // The thread that moved last in the execution before may not be started in this one.
+        self.moved = ThreadId::new(0);
         // SAFETY: the coroutine ends before the execution does, and that ends before the closure
         // does.
         let body: &'static (dyn Fn() + Sync) = unsafe {
