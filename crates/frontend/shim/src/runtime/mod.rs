@@ -13,6 +13,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod blocks;
+pub(crate) mod channels;
 pub(crate) mod coroutine;
 pub(crate) mod creation;
 mod current;
@@ -58,6 +59,7 @@ use crate::watchdog::Heartbeat;
 
 use self::arena::{Arena, Escapes, Free, Freed, Placement, Users};
 use self::blocks::BlockNames;
+use self::channels::Channels;
 use self::coroutine::{Coroutines, Job};
 use self::creation::CreationTimes;
 use self::harness::Harness;
@@ -229,6 +231,8 @@ pub(crate) struct Runtime {
     pub(crate) races: RaceDetector<CellAccess>,
     /// The accesses to plain cells that have not ended.
     pub(crate) lasting: LastingAccesses,
+    /// The clocks that channels pass on.
+    pub(crate) channels: Channels,
     /// The values of the atomics.
     pub(crate) memory: Sc,
     /// The memory instead of that, if the check explores weak memory.
@@ -305,6 +309,7 @@ impl Runtime {
             plain_atomics: false,
             races: RaceDetector::default(),
             lasting: LastingAccesses::default(),
+            channels: Channels::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
             creation_times: CreationTimes::default(),
@@ -440,6 +445,7 @@ impl Runtime {
         if self.requirements.races {
             self.races = RaceDetector::new();
             self.lasting.clear();
+            self.channels.clear();
         }
         for thread in &mut self.threads {
             thread.locals.forget();

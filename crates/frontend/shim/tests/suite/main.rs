@@ -7,6 +7,7 @@
 mod agree;
 mod api;
 mod assume;
+mod channels;
 mod counts;
 mod fairness;
 mod findings;
