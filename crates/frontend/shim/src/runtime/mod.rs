@@ -17,6 +17,7 @@ pub(crate) mod channels;
 pub(crate) mod coroutine;
 pub(crate) mod creation;
 mod current;
+pub(crate) mod exits;
 pub(crate) mod freed;
 pub(crate) mod harness;
 pub(crate) mod hook;
@@ -62,6 +63,7 @@ use self::blocks::BlockNames;
 use self::channels::Channels;
 use self::coroutine::{Coroutines, Job};
 use self::creation::CreationTimes;
+use self::exits::{Exit, Exits};
 use self::harness::Harness;
 use self::interrupt::Stuck;
 use self::notes::Notes;
@@ -164,6 +166,10 @@ pub(crate) struct Thread {
     pub(crate) spurious: Option<(WeakExchange, u32)>,
     /// Its thread-local values.
     pub(crate) locals: Locals,
+    /// The state of its end.
+    pub(crate) exit: Exit,
+    /// The position at which it was started.
+    pub(crate) started: Option<&'static Site<'static>>,
     /// The name given by the program.
     pub(crate) name: Option<String>,
 }
@@ -231,6 +237,8 @@ pub(crate) struct Runtime {
     pub(crate) races: RaceDetector<CellAccess>,
     /// The accesses to plain cells that have not ended.
     pub(crate) lasting: LastingAccesses,
+    /// Whether the order of the end of a thread and of its destructors was seen to matter.
+    pub(crate) exits: Exits,
     /// The clocks that channels pass on.
     pub(crate) channels: Channels,
     /// The values of the atomics.
@@ -309,6 +317,7 @@ impl Runtime {
             plain_atomics: false,
             races: RaceDetector::default(),
             lasting: LastingAccesses::default(),
+            exits: Exits::default(),
             channels: Channels::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
@@ -454,6 +463,7 @@ impl Runtime {
             thread.histories = 0;
             (thread.detached, thread.dropping, thread.spurious) = (false, None, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
+            thread.exit = Exit::default();
         }
         self.memory.clear();
         if let Some(memory) = &mut self.weak_memory {
@@ -581,6 +591,9 @@ impl Runtime {
         }
         if let Some(site) = thread.dropping {
             self.restart.get_or_insert(RestartReason::Counted(site));
+        }
+        if thread.exit == Exit::DropsLocals {
+            self.operates_late();
         }
         let (thread, done) = (ThreadId::new(current), self.done as usize);
         if let Err(divergence) = self.recording.arrive_after(done, thread, op) {

@@ -31,6 +31,7 @@ mod ports;
 mod races;
 mod replays;
 mod stealing;
+mod thread_exits;
 mod traces;
 mod weak;
 mod weak_classics;
