@@ -435,6 +435,11 @@ impl Program {
         unobserved
     }
 
+    /// Whether a scope or `is_finished` observes that the function of a thread has returned.
+    pub fn observes_ends(&self) -> bool {
+        self.any(|statement| matches!(statement, Statement::Scope(..) | Statement::IsFinished(_)))
+    }
+
     /// Whether the program uses the channel.
     pub fn has_channel(&self) -> bool {
         self.any(|statement| {

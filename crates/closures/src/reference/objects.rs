@@ -114,7 +114,11 @@ impl Objects {
             Op::Park { .. } if self.tokens & 1 << me == 0 => vec![(Place::Token(me), Read)],
             Op::Park { .. } => vec![(Place::Token(me), Write)],
             Op::Unpark(thread) => vec![(Place::Token(thread), Write)],
-            Op::Join(thread) | Op::IsFinished(thread) => vec![(Place::Life(thread), Read)],
+            Op::Join(thread) => vec![(Place::Life(thread), Read)],
+            Op::IsFinished(thread) | Op::JoinScope(thread) => {
+                vec![(Place::Life(thread), Read), (Place::Return(thread), Read)]
+            }
+            Op::Return(_) => vec![(Place::Return(me), Write)],
             Op::Finish => vec![(Place::Life(me), Write)],
             Op::OnceEnter(once) | Op::OnceExit(once) => vec![(Place::Once(once), Write)],
             Op::GetOrInit(once, _) | Op::SetOnce(once, _) | Op::GetOnce(once) => {

@@ -4,7 +4,10 @@
 //! orderings. Executions in which dependent steps come in the same order are one trace. Plain
 //! accesses, however, are *ordered* only by releases and acquisitions.
 
+use std::collections::VecDeque;
+
 use super::MOST_THREADS;
+use super::thread::Op;
 use crate::program::{ATOMICS, Ordering, PAIR};
 
 /// For each thread, the number of its steps or releases that are included.
@@ -24,6 +27,7 @@ pub(super) enum Place {
     Barrier(usize),
     Token(usize),
     Life(usize),
+    Return(usize),
     Once(usize),
     Value(usize),
     Channel,
@@ -33,13 +37,13 @@ pub(super) enum Place {
     Signal(usize),
 }
 
-const PLACES: usize = ATOMICS + 7 * PAIR + 3 * MOST_THREADS + 3;
+const PLACES: usize = ATOMICS + 7 * PAIR + 4 * MOST_THREADS + 3;
 
 impl Place {
     fn index(self) -> usize {
         let pairs = ATOMICS;
         let threads = pairs + 7 * PAIR;
-        let ones = threads + 3 * MOST_THREADS;
+        let ones = threads + 4 * MOST_THREADS;
         match self {
             Place::Atomic(at) => at,
             Place::Mutex(at) => pairs + at,
@@ -52,6 +56,7 @@ impl Place {
             Place::Token(at) => threads + at,
             Place::Life(at) => threads + MOST_THREADS + at,
             Place::Signal(at) => threads + 2 * MOST_THREADS + at,
+            Place::Return(at) => threads + 3 * MOST_THREADS + at,
             Place::Channel => ones,
             Place::Arc => ones + 1,
             Place::Pointer => ones + 2,
@@ -86,9 +91,22 @@ pub(super) struct Order {
     loaded: [Clock; MOST_THREADS],
     /// The clocks that a fence has released; relaxed stores pass them on.
     fenced: [Clock; MOST_THREADS],
+    channel: Channel,
     /// For each cell and thread, the thread's own time at its last read and write.
     reads: [Clock; PAIR],
     writes: [Clock; PAIR],
+}
+
+/// The clocks that the channel passes on.
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    /// The sender of each value in the channel, and the clock of the send.
+    sent: VecDeque<(usize, Clock)>,
+    /// For each thread, the clock of the last receive of a value that it has sent.
+    received: [Clock; MOST_THREADS],
+    /// The clocks of all senders and of the receiver when they were dropped.
+    senders: Clock,
+    receiver: Clock,
 }
 
 const ZERO: Clock = [0; MOST_THREADS];
@@ -129,6 +147,7 @@ impl Default for Order {
             read: [ZERO; PAIR],
             loaded: [ZERO; MOST_THREADS],
             fenced: [ZERO; MOST_THREADS],
+            channel: Channel::default(),
             reads: [ZERO; PAIR],
             writes: [ZERO; PAIR],
         }
@@ -151,6 +170,44 @@ impl Order {
     pub(super) fn spawn(&mut self, parent: usize, child: usize) {
         let clock = self.tick(parent);
         join(&mut self.threads[child], clock);
+    }
+
+    /// Performs an operation on the channel, which has replied `reply`. A send is ordered before the
+    /// receive of its value, a receive before the send has returned, and the drop of an end before
+    /// the operation that reports it.
+    pub(super) fn channel(&mut self, me: usize, op: Op, reply: i64) {
+        let acquired = match (op, reply) {
+            (Op::Send(_) | Op::TrySend(_), 1) => {
+                let clock = self.tick(me);
+                self.channel.sent.push_back((me, clock));
+                return;
+            }
+            (Op::Send(_) | Op::Sent, 0) | (Op::TrySend(_), -1) => self.channel.receiver,
+            (Op::Sent, _) => self.channel.received[me],
+            (Op::Receive | Op::TryReceive, -1) => self.channel.senders,
+            (Op::Receive | Op::TryReceive, -2) | (Op::TrySend(_), _) => return,
+            (Op::Receive | Op::TryReceive, _) => {
+                let (sender, clock) = self.channel.sent.pop_front().expect("a value was received");
+                self.channel.received[sender] = self.tick(me);
+                clock
+            }
+            (Op::DropSender, _) => {
+                let clock = self.tick(me);
+                return join(&mut self.channel.senders, clock);
+            }
+            _ => {
+                self.channel.receiver = self.tick(me);
+                return;
+            }
+        };
+        join(&mut self.threads[me], acquired);
+    }
+
+    /// The receiver is dropped, and with it the values that are left.
+    pub(super) fn drop_values(&mut self, me: usize) {
+        for (_, clock) in self.channel.sent.drain(..) {
+            join(&mut self.threads[me], clock);
+        }
     }
 
     /// Acquires what relaxed loads have read.

@@ -23,6 +23,9 @@ pub struct State {
     next: Vec<Option<Next>>,
     /// Threads that have taken their last step.
     finished: Vec<bool>,
+    /// Threads whose function has returned before the destructors of thread-local values, and
+    /// whether it panicked.
+    returned: Vec<Option<bool>>,
     /// Threads that ended with a panic.
     panicked: Vec<bool>,
     /// For each thread, the exchange that failed spuriously in its last weak exchange, and how many
@@ -59,6 +62,7 @@ impl State {
             replies: vec![Vec::new(); threads],
             next: vec![None; threads],
             finished: vec![false; threads],
+            returned: vec![None; threads],
             panicked: vec![false; threads],
             spurious: vec![None; threads],
             dependence: Box::default(),
@@ -145,6 +149,7 @@ impl State {
             Op::Leave(barrier) => can(objects.barriers[barrier] & 1 << thread == 0),
             Op::Park { early } => can(early || objects.tokens & 1 << thread != 0),
             Op::Join(child) => can(self.finished[child]),
+            Op::JoinScope(child) => can(self.finished[child] || self.returned[child].is_some()),
             Op::Choose(below) => below,
             Op::Assume | Op::Stopped => 0,
             Op::Await(atomic, _) => can(objects.atomics[atomic] != 0),
@@ -180,6 +185,10 @@ impl State {
         let op = self.pending(me).expect("a thread that steps has not ended");
         let touched = self.objects.touched(me, op);
         let reply = self.perform(me, op, alternative);
+        // Without capacity, the sender gets the value back.
+        if op == Op::DropReceiver && program.capacity != Some(0) {
+            self.order.drop_values(me);
+        }
         let clock = self.dependence.record(me, &touched);
         self.events.push((me as u8, alternative as u8, clock));
         if op == Op::Finish {
@@ -312,7 +321,23 @@ impl State {
                 self.order.acquire(me, Place::Life(child));
                 i64::from(matches!(self.next[child], Some(Next::Ended(None))))
             }
-            Op::IsFinished(child) => i64::from(self.finished[child]),
+            Op::IsFinished(child) => {
+                i64::from(self.finished[child] || self.returned[child].is_some())
+            }
+            Op::Return(panicked) => {
+                self.order.release(me, Place::Return(me));
+                self.returned[me] = Some(panicked);
+                0
+            }
+            Op::JoinScope(child) => {
+                let place = match self.returned[child] {
+                    Some(_) => Place::Return(child),
+                    None => Place::Life(child),
+                };
+                self.order.acquire(me, place);
+                let panicked = matches!(self.next[child], Some(Next::Ended(None)));
+                i64::from(self.returned[child].unwrap_or(panicked))
+            }
             Op::Finish => {
                 self.order.release(me, Place::Life(me));
                 0
@@ -426,8 +451,9 @@ impl State {
             | Op::TryReceive
             | Op::DropSender
             | Op::DropReceiver => {
-                self.order.synchronise(me, Place::Channel);
-                self.objects.channel(me, op)
+                let reply = self.objects.channel(me, op);
+                self.order.channel(me, op, reply);
+                reply
             }
         }
     }

@@ -55,6 +55,11 @@ pub enum Op {
     Join(usize),
     /// Replies whether a thread has ended.
     IsFinished(usize),
+    /// The function of a thread returns before its thread-local values are dropped; whether it
+    /// panicked.
+    Return(bool),
+    /// Waits for the function of a thread to return; replies whether it panicked.
+    JoinScope(usize),
     /// Replies a number below this bound.
     Choose(u32),
     /// Waits until an atomic is not 0.
@@ -243,6 +248,9 @@ impl Thread<'_> {
             })?;
         }
         if self.guard {
+            if self.me != 0 && self.program.observes_ends() {
+                self.ask(Op::Return(result.is_err()))?;
+            }
             self.ask(Op::Atomic(0, AtomicOp::Add(1), Ordering::SeqCst))?;
         }
         result
@@ -587,7 +595,7 @@ impl Thread<'_> {
             return result;
         }
         for &thread in threads {
-            if self.ask(Op::Join(thread))? == 1 {
+            if self.ask(Op::JoinScope(thread))? == 1 {
                 result = Err(Stop::Panic);
             }
         }

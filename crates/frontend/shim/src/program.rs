@@ -71,6 +71,7 @@ impl Learned {
             moved,
             stale_watch,
             rounds,
+            exits,
         } = &mut self.requirements;
         let other = &other.requirements;
         ordered.extend(&other.ordered);
@@ -81,6 +82,7 @@ impl Learned {
         *moved = other.moved.max(*moved);
         *stale_watch |= other.stale_watch;
         rounds.merge(&other.rounds);
+        *exits |= other.exits;
     }
 }
 
@@ -305,6 +307,7 @@ impl<'f> Program for Closure<'f> {
                 self.requirements.counted.insert(site);
             }
             RestartReason::Races => self.requirements.races = true,
+            RestartReason::Exits => self.requirements.exits = true,
             RestartReason::Exchanges => self.requirements.exchanges = true,
             RestartReason::Replaced(site) => {
                 self.requirements.replaced.insert(site);

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
 use std::sync::Arc;
 
-use preempt_replay::{Lookahead, Mode, OpKind, Outcome, StartedStep, State, race};
+use preempt_replay::{Lookahead, Mode, OpKind, Outcome, StartedStep, State};
 use preempt_system::memory::GraphStep;
 use preempt_system::{
     Choice, Failure, FailureKind, Fingerprint, Location, LocationKind, Pending, Status, Swap,
@@ -288,8 +288,8 @@ impl<'p> Execution<'p> {
                 if runtime.weak_memory.is_some() {
                     weak::synchronise(runtime, choice, step, reply);
                 } else if runtime.requirements.races {
-                    let (clocks, op) = (&mut runtime.races.clocks, runtime.recording.op(step));
-                    race::synchronise(clocks, choice.thread, op, alternative, reply);
+                    let op = *runtime.recording.op(step);
+                    runtime.synchronise(choice.thread, &op, alternative, reply);
                 }
             }
             Err(misuse) => runtime.fail(FailureKind::Runtime, misuse.to_string(), Some(site)),

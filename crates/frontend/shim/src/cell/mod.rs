@@ -16,6 +16,7 @@ use std::panic::Location as Site;
 use preempt_replay::{NO_OBJECT, OpKind};
 use preempt_system::{Access, FailureKind, ThreadId};
 
+use crate::runtime::exits::Exit;
 use crate::runtime::identity::Identity;
 use crate::runtime::restart::{RestartReason, restart};
 use crate::runtime::{CellAccess, changes, inside, op, point, with};
@@ -151,6 +152,9 @@ impl Accessed {
     fn note(&self) {
         with(|runtime| {
             let current = runtime.current;
+            if runtime.threads[current].exit == Exit::DropsLocals {
+                runtime.operates_late();
+            }
             let nth = runtime.threads[current].cell_accesses;
             runtime.threads[current].cell_accesses += 1;
             let done = runtime.recording.state().counts()[current];

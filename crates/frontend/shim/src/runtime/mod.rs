@@ -13,9 +13,11 @@
 
 pub(crate) mod arena;
 pub(crate) mod blocks;
+pub(crate) mod channels;
 pub(crate) mod coroutine;
 pub(crate) mod creation;
 mod current;
+pub(crate) mod exits;
 pub(crate) mod freed;
 pub(crate) mod harness;
 pub(crate) mod hook;
@@ -58,8 +60,10 @@ use crate::watchdog::Heartbeat;
 
 use self::arena::{Arena, Escapes, Free, Freed, Placement, Users};
 use self::blocks::BlockNames;
+use self::channels::Channels;
 use self::coroutine::{Coroutines, Job};
 use self::creation::CreationTimes;
+use self::exits::{Exit, Exits};
 use self::harness::Harness;
 use self::interrupt::Stuck;
 use self::notes::Notes;
@@ -162,6 +166,10 @@ pub(crate) struct Thread {
     pub(crate) spurious: Option<(WeakExchange, u32)>,
     /// Its thread-local values.
     pub(crate) locals: Locals,
+    /// The state of its end.
+    pub(crate) exit: Exit,
+    /// The position at which it was started.
+    pub(crate) started: Option<&'static Site<'static>>,
     /// The name given by the program.
     pub(crate) name: Option<String>,
 }
@@ -229,6 +237,10 @@ pub(crate) struct Runtime {
     pub(crate) races: RaceDetector<CellAccess>,
     /// The accesses to plain cells that have not ended.
     pub(crate) lasting: LastingAccesses,
+    /// Whether the order of the end of a thread and of its destructors was seen to matter.
+    pub(crate) exits: Exits,
+    /// The clocks that channels pass on.
+    pub(crate) channels: Channels,
     /// The values of the atomics.
     pub(crate) memory: Sc,
     /// The memory instead of that, if the check explores weak memory.
@@ -307,6 +319,8 @@ impl Runtime {
             plain_atomics: false,
             races: RaceDetector::default(),
             lasting: LastingAccesses::default(),
+            exits: Exits::default(),
+            channels: Channels::default(),
             memory: Sc::default(),
             weak_memory: (options.memory == MemoryModel::Weak).then(Box::default),
             creation_times: CreationTimes::default(),
@@ -443,6 +457,7 @@ impl Runtime {
         if self.requirements.races {
             self.races = RaceDetector::new();
             self.lasting.clear();
+            self.channels.clear();
         }
         for thread in &mut self.threads {
             thread.locals.forget();
@@ -451,6 +466,7 @@ impl Runtime {
             thread.histories = 0;
             (thread.detached, thread.dropping, thread.spurious) = (false, None, None);
             (thread.joined, thread.cell_accesses) = (ThreadSet::EMPTY, 0);
+            thread.exit = Exit::default();
         }
         self.memory.clear();
         if let Some(memory) = &mut self.weak_memory {
@@ -584,6 +600,9 @@ impl Runtime {
         let thread = &mut self.threads[current];
         if thread.yielded.0 > 0 {
             op.yielded = std::mem::take(&mut thread.yielded).1.map(site::id);
+        }
+        if thread.exit == Exit::DropsLocals {
+            self.operates_late();
         }
         self.depends_on_thread();
         let (thread, done) = (ThreadId::new(current), self.done as usize);

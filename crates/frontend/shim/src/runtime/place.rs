@@ -22,6 +22,8 @@ pub(crate) enum Place {
     /// The returns of one of the `threads` callers of the `nth` history that a thread has begun:
     /// see [`harness`](super::harness).
     Returns { slot: u8, nth: u32, threads: u8, thread: u8 },
+    /// The return of the function of a thread: see [`exits`](super::exits).
+    Exit { slot: u8 },
     /// Created at this source position; the `nth` such object that was used.
     Made { site: SiteId, nth: u32 },
 }

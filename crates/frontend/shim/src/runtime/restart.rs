@@ -29,6 +29,9 @@ pub(crate) struct Requirements {
     pub(crate) stale_watch: bool,
     /// Loops that end by themselves.
     pub(crate) rounds: LoopRounds,
+    /// Destructors of thread-local values perform operations after what scopes and `is_finished`
+    /// wait for: see [`exits`](super::exits).
+    pub(crate) exits: bool,
 }
 
 /// Why a search starts over, or ends because that would not help.
@@ -63,6 +66,9 @@ pub(crate) enum RestartReason {
     Moved(u32),
     /// The loop at this place ends by itself after this many rounds.
     Rounds(SiteId, usize),
+    /// The function of a thread returns before its thread-local values are dropped, and that can
+    /// be observed.
+    Exits,
     /// A thread blocks in code that is not controlled. Refused.
     Stuck,
 }

@@ -1,11 +1,15 @@
 //! Mirrors of [`std::sync::mpsc`]: a queue behind a [`Mutex`] and two condition variables, whose
-//! schedules are those of the channel.
+//! schedules are those of the channel. The mutex orders nothing; values carry the order that std
+//! promises ([`channels`]).
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::Location as Site;
 use std::time::Duration;
 
 use super::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::runtime::channels::{self, Transfer};
+use crate::runtime::inside;
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
@@ -18,6 +22,8 @@ struct Queue<T> {
     /// The number of values received: a send on a channel without capacity waits for it.
     taken: u64,
     sent: u64,
+    /// Whether the receiver of a channel without capacity waits for a value.
+    is_awaited: bool,
 }
 
 struct Channel<T> {
@@ -46,6 +52,7 @@ fn make<T>(capacity: Option<usize>) -> (Arc<Channel<T>>, Receiver<T>) {
         has_receiver: true,
         taken: 0,
         sent: 0,
+        is_awaited: false,
     };
     let channel = Arc::new(Channel {
         queue: Mutex::new(queue),
@@ -72,7 +79,18 @@ pub fn sync_channel<T>(capacity: usize) -> (SyncSender<T>, Receiver<T>) {
 impl<T> Channel<T> {
     #[track_caller]
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        if inside() {
+            channels::enter(self.queue.locate(Site::caller()));
+        }
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Releases or acquires a clock, while the mutex is held.
+    #[track_caller]
+    fn transfer(&self, transfer: Transfer) {
+        if inside() {
+            channels::transfer(self.queue.locate(Site::caller()), transfer);
+        }
     }
 
     #[track_caller]
@@ -84,6 +102,7 @@ impl<T> Channel<T> {
         queue.values.push_back(value);
         queue.sent += 1;
         let ticket = queue.sent;
+        self.transfer(Transfer::Send(ticket));
         self.filled.notify_one();
         (queue, ticket)
     }
@@ -93,6 +112,7 @@ impl<T> Channel<T> {
         let mut queue = self.lock();
         loop {
             if !queue.has_receiver {
+                self.transfer(Transfer::NoReceiver);
                 return Err(SendError(value));
             }
             match queue.capacity {
@@ -106,6 +126,7 @@ impl<T> Channel<T> {
         let (mut queue, ticket) = self.put(queue, value);
         while meets && queue.taken < ticket {
             if !queue.has_receiver {
+                self.transfer(Transfer::NoReceiver);
                 let value = queue
                     .values
                     .pop_back()
@@ -113,6 +134,9 @@ impl<T> Channel<T> {
                 return Err(SendError(value));
             }
             queue = self.emptied.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        if meets {
+            self.transfer(Transfer::Return(ticket));
         }
         Ok(())
     }
@@ -125,15 +149,49 @@ impl<T> Channel<T> {
         }
         let value = queue.values.pop_front();
         queue.taken += 1;
+        queue.is_awaited = false;
+        let number = queue.taken;
+        self.transfer(match queue.capacity {
+            Some(0) => Transfer::Meet(number),
+            _ => Transfer::Receive(number),
+        });
         if queue.capacity.is_some() {
             self.emptied.notify_all();
         }
         value
     }
 
+    /// Waits for a value or the end of all senders, for at most `time`. Returns whether the time
+    /// is over.
+    #[track_caller]
+    fn wait<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue<T>>,
+        time: Option<Duration>,
+    ) -> (MutexGuard<'a, Queue<T>>, bool) {
+        if queue.capacity == Some(0) {
+            // A sender may repeat `try_send` until there is a wait, which is therefore progress.
+            // But a loop of waits that only timeouts or spurious wakeups end is not.
+            if time.is_some() || queue.is_awaited {
+                queue.value_mut().is_awaited = true;
+            } else {
+                queue.is_awaited = true;
+            }
+            self.transfer(Transfer::Wait);
+        }
+        let Some(time) = time else {
+            return (self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner), false);
+        };
+        let waited = self.filled.wait_timeout(queue, time);
+        let (mut queue, over) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.value_mut().is_awaited = false;
+        (queue, over.timed_out())
+    }
+
     #[track_caller]
     fn leave(&self) {
         let mut queue = self.lock();
+        self.transfer(Transfer::DropSender);
         queue.senders -= 1;
         if queue.senders == 0 {
             self.filled.notify_all();
@@ -156,14 +214,27 @@ impl<T> SyncSender<T> {
         self.0.send(value)
     }
 
-    /// Sends a value if there is room. A channel without capacity counts as full, because it is not
-    /// known whether a receiver is waiting.
+    /// Sends a value if there is room. A channel without capacity has room while the receiver waits
+    /// and no other value is on its way to it.
     #[track_caller]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let queue = self.0.lock();
+        let room = match queue.capacity {
+            Some(0) => usize::from(queue.is_awaited),
+            Some(capacity) => capacity,
+            None => usize::MAX,
+        };
         match queue.capacity {
-            _ if !queue.has_receiver => Err(TrySendError::Disconnected(value)),
-            Some(capacity) if queue.values.len() >= capacity => Err(TrySendError::Full(value)),
+            _ if !queue.has_receiver => {
+                self.0.transfer(Transfer::NoReceiver);
+                Err(TrySendError::Disconnected(value))
+            }
+            _ if queue.values.len() >= room => Err(TrySendError::Full(value)),
+            Some(0) => {
+                self.0.transfer(Transfer::Hand);
+                drop(self.0.put(queue, value));
+                Ok(())
+            }
             _ => {
                 drop(self.0.put(queue, value));
                 Ok(())
@@ -182,10 +253,11 @@ impl<T> Receiver<T> {
             if let Some(value) = self.0.take(&mut queue) {
                 return Ok(value);
             }
-            if queue.senders == 0 || crate::runtime::is_set() && !crate::runtime::inside() {
+            if queue.senders == 0 || crate::runtime::is_set() && !inside() {
+                self.0.transfer(Transfer::NoSenders);
                 return Err(RecvError);
             }
-            queue = self.0.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.0.wait(queue, None).0;
         }
     }
 
@@ -195,7 +267,10 @@ impl<T> Receiver<T> {
         let mut queue = self.0.lock();
         match self.0.take(&mut queue) {
             Some(value) => Ok(value),
-            None if queue.senders == 0 => Err(TryRecvError::Disconnected),
+            None if queue.senders == 0 => {
+                self.0.transfer(Transfer::NoSenders);
+                Err(TryRecvError::Disconnected)
+            }
             None => Err(TryRecvError::Empty),
         }
     }
@@ -210,18 +285,22 @@ impl<T> Receiver<T> {
                 return Ok(value);
             }
             if queue.senders == 0 {
+                self.0.transfer(Transfer::NoSenders);
                 return Err(RecvTimeoutError::Disconnected);
             }
-            let (next, over) =
-                self.0.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner);
+            let (next, is_over) = self.0.wait(queue, Some(time));
             queue = next;
-            if over.timed_out() {
+            if is_over {
                 // As in std, the channel decides: it may have changed since the timeout.
-                let empty = match queue.senders {
-                    0 => RecvTimeoutError::Disconnected,
-                    _ => RecvTimeoutError::Timeout,
+                let taken = self.0.take(&mut queue);
+                return match (taken, queue.senders) {
+                    (Some(value), _) => Ok(value),
+                    (None, 0) => {
+                        self.0.transfer(Transfer::NoSenders);
+                        Err(RecvTimeoutError::Disconnected)
+                    }
+                    (None, _) => Err(RecvTimeoutError::Timeout),
                 };
-                return self.0.take(&mut queue).ok_or(empty);
             }
         }
     }
@@ -325,8 +404,12 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         queue.has_receiver = false;
+        self.0.transfer(Transfer::DropReceiver);
         // A thread that waits for its value to be received gets it back.
         let meets = queue.capacity == Some(0);
+        if !meets {
+            self.0.transfer(Transfer::DropValues);
+        }
         let values = if meets { Default::default() } else { std::mem::take(&mut queue.values) };
         if queue.capacity.is_some() {
             self.0.emptied.notify_all();

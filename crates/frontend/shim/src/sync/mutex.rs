@@ -59,6 +59,13 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
+impl<T: ?Sized> Mutex<T> {
+    /// The location of the mutex, which is used at `site` inside a check.
+    pub(super) fn locate(&self, site: &'static Site<'static>) -> u32 {
+        self.guarded.locate(site)
+    }
+}
+
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The lock, and the guard of std outside a check. The mutex stays locked.
     pub(super) fn into_parts(self) -> (Locked<'a, T>, Option<RealGuard<'a>>) {

@@ -14,7 +14,7 @@
 //! those in which it reads old values for more rounds, which matter if the loop counts its rounds;
 //! the coverage names that assumption.
 
-use preempt_replay::{EarlyWake, NO_OBJECT, Op, OpKind, StartedStep, race};
+use preempt_replay::{EarlyWake, NO_OBJECT, Op, OpKind, StartedStep};
 use preempt_system::memory::{GraphStep, Memory, MemoryAccess};
 use preempt_system::{Access, Choice, Footprint, Pending, Status, ThreadId, VectorClock};
 
@@ -183,8 +183,8 @@ pub(super) fn synchronise(runtime: &mut Runtime, choice: Choice, step: StartedSt
     let clocks = &mut runtime.races.clocks;
     clocks.epoch(thread);
     let before = clocks.now(thread).map_or_else(VectorClock::new, VectorClock::clone);
-    race::synchronise(clocks, thread, &op, alternative, reply);
-    let after = clocks.now(thread).expect("a running thread has an epoch");
+    runtime.synchronise(thread, &op, alternative, reply);
+    let after = runtime.races.clocks.now(thread).expect("a running thread has an epoch");
     let objects = runtime.recording.names().objects();
     // A failed attempt counts as a write here, and a timeout as an access to the mutex too: a
     // search over execution graphs must get the same name, see `count_attempts_as_writes`.

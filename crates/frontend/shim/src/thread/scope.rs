@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind, resume_unwind
 use super::Result;
 use super::packet::Packet;
 use super::park::Thread;
-use super::spawn::{Builder, job, start, wait_for_end};
+use super::spawn::{Builder, job, start, wait_for_end, wait_for_return};
 use crate::runtime::coroutine::Job;
 use crate::runtime::inside;
 
@@ -39,8 +39,9 @@ unsafe impl<T: Send> Send for ScopedJoinHandle<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for ScopedJoinHandle<'_, T> {}
 
-/// A mirror of [`std::thread::scope`]: threads may borrow from the caller, and all of them end
-/// before it returns.
+/// A mirror of [`std::thread::scope`]: threads may borrow from the caller, and the functions of all
+/// of them return before it does. As in std, it does not wait for the destructors of their
+/// thread-local values.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -68,7 +69,7 @@ where
         if !inside() {
             break;
         }
-        panicked |= wait_for_end(slot, site);
+        panicked |= wait_for_return(slot, site);
         scope.open.borrow_mut().retain(|&other| other != slot);
     }
     // Panics only after all threads have ended: they may borrow what unwinding would drop.
@@ -114,8 +115,10 @@ impl Builder {
         }
         let packet = Packet::new();
         let job: Box<dyn FnOnce() + 'scope> = Box::new(job(f, packet.clone()));
-        // SAFETY: the thread ends before the scope, which joins it. In an abandoned execution no
-        // thread runs after its stack or the stack that it borrows from was dropped.
+        // SAFETY: the function of the thread returns, and its result is stored, before the scope
+        // ends, which waits for that; the destructors of its thread-local values come later and
+        // borrow nothing from the scope. In an abandoned execution no thread runs after its stack
+        // or the stack that it borrows from was dropped.
         let job: Job = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Job>(job) };
         let slot = start(self.name, job);
         scope.open.borrow_mut().push(slot);
@@ -152,7 +155,8 @@ impl<T> ScopedJoinHandle<'_, T> {
         }
     }
 
-    /// Whether the thread has ended.
+    /// Whether the function of the thread has returned. Its thread-local values may not have been
+    /// dropped yet.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         match &self.0 {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location as Site, catch_unwind};
-use std::sync::atomic::Ordering;
 
 use preempt_replay::OpKind;
 use preempt_system::{Action, ThreadId, ThreadSet};
@@ -11,6 +10,7 @@ use super::Result;
 use super::packet::Packet;
 use super::park::Thread;
 use crate::runtime::coroutine::{Job, suspend};
+use crate::runtime::exits::{self, Exit};
 use crate::runtime::{describe, inside, look, op, point, with};
 
 /// A mirror of [`std::thread::JoinHandle`].
@@ -103,8 +103,11 @@ pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() 
         if let Err(payload) = &result {
             with(|runtime| runtime.panicked(&**payload));
         }
-        end_locals();
+        // The result is dropped before the thread-local values if nobody can take it.
         packet.put(result);
+        drop(packet);
+        exits::returns();
+        end_locals();
     }
 }
 
@@ -114,6 +117,13 @@ pub(crate) fn end_locals() {
     if look(|runtime| runtime.threads[runtime.current].locals.is_empty()) {
         return;
     }
+    with(|runtime| {
+        let exit = &mut runtime.threads[runtime.current].exit;
+        // Neither a scope nor a handle observes the first thread.
+        if *exit == Exit::Before && runtime.current != 0 {
+            *exit = Exit::DropsLocals;
+        }
+    });
     let next = || with(|runtime| runtime.threads[runtime.current].locals.next_to_drop());
     while let Some(value) = next() {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
@@ -132,7 +142,11 @@ pub(super) fn start(name: Option<String>, job: Job) -> usize {
     let site = Site::caller();
     let slot = with(|runtime| {
         runtime.spawned = Some(site);
-        runtime.spawn(name, job)
+        let slot = runtime.spawn(name, job);
+        if let Some(slot) = slot {
+            runtime.threads[slot].started = Some(site);
+        }
+        slot
     });
     match slot {
         Some(slot) => {
@@ -156,6 +170,20 @@ pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
         let before = runtime.threads[slot].joined.with(ThreadId::new(slot));
         let joined = &mut runtime.threads[runtime.current].joined;
         *joined = ThreadSet::from_bits(joined.bits() | before.bits());
+    });
+    see_panics(slot)
+}
+
+/// Waits for the function of a thread to return, as a scope does.
+///
+/// Returns whether it panicked.
+pub(super) fn wait_for_return(slot: usize, site: &'static Site<'static>) -> bool {
+    if exits::wait_for_return(slot, site) { see_panics(slot) } else { wait_for_end(slot, site) }
+}
+
+/// Whether a thread has panicked. Its panics so far have been observed.
+fn see_panics(slot: usize) -> bool {
+    with(|runtime| {
         let mut panicked = false;
         for panic in runtime.verdict.panics.iter_mut().filter(|panic| panic.thread == slot) {
             (panic.seen, panicked) = (true, true);
@@ -164,23 +192,9 @@ pub(super) fn wait_for_end(slot: usize, site: &'static Site<'static>) -> bool {
     })
 }
 
-/// Whether a thread of the execution has ended.
+/// Whether the function of a thread has returned.
 pub(super) fn is_finished(slot: usize, site: &'static Site<'static>) -> bool {
-    if !inside() {
-        return true;
-    }
-    point(op(OpKind::Peek, slot as u32, "is_finished", site));
-    let ended = with(|runtime| {
-        let ended = runtime.has_ended(slot);
-        runtime.outcome.value = u64::from(ended);
-        if ended {
-            // Like a relaxed load: it does not synchronise with the thread.
-            runtime.note_weak(Ordering::Relaxed);
-        }
-        ended
-    });
-    describe(|| format!("is_finished() = {ended}"));
-    ended
+    !inside() || exits::has_returned(slot, site)
 }
 
 /// The result that a thread has stored.
@@ -208,7 +222,8 @@ impl<T> JoinHandle<T> {
         &self.thread
     }
 
-    /// Whether the thread has ended.
+    /// Whether the function of the thread has returned. Its thread-local values may not have been
+    /// dropped yet.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         match self.handle.as_ref().expect("the handle was not joined") {

@@ -7,6 +7,7 @@
 mod agree;
 mod api;
 mod assume;
+mod channels;
 mod counts;
 mod fairness;
 mod findings;
@@ -32,6 +33,7 @@ mod replays;
 mod seq_cst;
 mod std_semantics;
 mod stealing;
+mod thread_exits;
 mod traces;
 mod weak;
 mod weak_classics;

@@ -457,6 +457,33 @@ fn a_rendezvous_channel_returns_a_value_that_is_not_received() {
     });
 }
 
+/// `try_send` succeeds on a channel without capacity exactly while the receiver waits.
+#[test]
+fn a_value_is_handed_to_a_receiver_that_waits() {
+    both(|| {
+        let (tx, rx) = sync_channel::<u32>(0);
+        assert_eq!(tx.try_send(1), Err(TrySendError::Full(1)));
+        let t = thread::spawn(move || rx.recv());
+        while tx.try_send(2).is_err() {
+            thread::yield_now();
+        }
+        assert_eq!(t.join().unwrap(), Ok(2));
+        assert_eq!(tx.try_send(3), Err(TrySendError::Disconnected(3)));
+    });
+    // One receive takes one value.
+    inside(|| {
+        let (tx, rx) = sync_channel::<usize>(0);
+        let t = thread::spawn({
+            let tx = tx.clone();
+            move || usize::from(tx.try_send(1).is_ok())
+        });
+        let u = thread::spawn(move || usize::from(tx.try_send(2).is_ok()));
+        let received = usize::from(rx.recv().is_ok());
+        let more = usize::from(rx.recv().is_ok());
+        assert_eq!(received + more, t.join().unwrap() + u.join().unwrap());
+    });
+}
+
 #[test]
 fn plain_writes_to_atomics_are_seen_by_later_accesses() {
     both(|| {
