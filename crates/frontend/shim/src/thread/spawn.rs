@@ -133,6 +133,13 @@ pub(crate) fn end_locals() {
     if !with(|runtime| runtime.threads[runtime.current].locals.is_empty()) {
         drop(with(|runtime| runtime.threads[runtime.current].locals.rest()));
     }
+    // The end of the thread, which comes next, is not an operation of a destructor.
+    with(|runtime| {
+        let exit = &mut runtime.threads[runtime.current].exit;
+        if *exit == Exit::DropsLocals {
+            *exit = Exit::Before;
+        }
+    });
 }
 
 /// Starts a coroutine. If there are too few slots, the search starts over, and the spawning thread
