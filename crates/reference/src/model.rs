@@ -234,9 +234,9 @@ impl<'p> Model<'p> {
         }
     }
 
-    /// The lines on which statements begin.
+    /// The lines on which exactly one statement begins.
     pub fn statement_lines(&self, file: &File) -> BTreeSet<u32> {
-        let mut lines = BTreeSet::new();
+        let mut lines = BTreeMap::new();
         for item in &file.items {
             if let ItemKind::Fn { body, .. }
             | ItemKind::Thread { body, .. }
@@ -245,17 +245,17 @@ impl<'p> Model<'p> {
                 self.add_lines(body, &mut lines);
             }
         }
-        lines
+        lines.into_iter().filter(|&(_, statements)| statements == 1).map(|(line, _)| line).collect()
     }
 
-    fn add_lines(&self, block: &Block, lines: &mut BTreeSet<u32>) {
+    fn add_lines(&self, block: &Block, lines: &mut BTreeMap<u32, u32>) {
         for stmt in &block.stmts {
             self.add_line(stmt, lines);
         }
     }
 
-    fn add_line(&self, stmt: &Stmt, lines: &mut BTreeSet<u32>) {
-        lines.insert(self.line(stmt.span));
+    fn add_line(&self, stmt: &Stmt, lines: &mut BTreeMap<u32, u32>) {
+        *lines.entry(self.line(stmt.span)).or_default() += 1;
         match &stmt.kind {
             StmtKind::If { then, otherwise, .. } => {
                 self.add_lines(then, lines);

@@ -232,10 +232,15 @@ fn run(
 /// The observations of all executions.
 type Results = BTreeSet<Vec<Vec<usize>>>;
 
+/// A check under sequential consistency: a failed `try_lock` does not synchronise, so the default
+/// would explore weak memory.
+fn sc() -> Check {
+    Check::new().memory(Memory::Sc)
+}
+
 fn explore(check: &Check, program: &'static Program) -> (Outcome, Results) {
     let results = StdMutex::new(Results::new());
-    // A failed `try_lock` does not synchronise, so the default would explore weak memory.
-    let outcome = check.clone().memory(Memory::Sc).keep_going().run(|| {
+    let outcome = check.clone().keep_going().run(|| {
         let mut shared = Shared::default();
         if let Place::Elsewhere = program.place {
             shared.elsewhere = (0..2).map(|_| AtomicUsize::new(0)).collect();
@@ -253,7 +258,7 @@ fn kinds(outcome: &Outcome) -> BTreeSet<FailureKind> {
 /// Whether some schedule leads to a state in which every enabled thread spins: some reductions
 /// refuse such programs.
 fn spins(program: &'static Program) -> bool {
-    let search = || explore(&Check::new().reduce(Reduction::Source), program);
+    let search = || explore(&sc().reduce(Reduction::Source), program);
     match catch_unwind(AssertUnwindSafe(search)) {
         Ok(_) => false,
         Err(panic) => panic
@@ -267,8 +272,7 @@ fn reductions_lose_nothing() {
     let (mut compared, mut deadlocks, mut spinning, mut with_graphs) = (0, 0, 0, 0);
     for seed in 0..400 {
         let program: &'static Program = Box::leak(Box::new(random(seed)));
-        let (brute, results) =
-            explore(&Check::new().order(Order::Executions).executions(6_000), program);
+        let (brute, results) = explore(&sc().order(Order::Executions).executions(6_000), program);
         if brute.stopped.is_some() {
             continue;
         }
@@ -293,11 +297,11 @@ fn reductions_lose_nothing() {
             }
             outcome
         };
-        let optimal = all("optimal", Check::new().unbounded());
+        let optimal = all("optimal", sc().unbounded());
         assert_eq!(optimal.executions(), optimal.traces(), "optimal on {seed}: {program:?}");
         if !spins {
-            all("source", Check::new().reduce(Reduction::Source));
-            all("sleep", Check::new().reduce(Reduction::Sleep));
+            all("source", sc().reduce(Reduction::Source));
+            all("sleep", sc().reduce(Reduction::Sleep));
         }
         if !spins && program.is_synchronised() {
             let graphs = Check::new().memory(Memory::Weak).unbounded().reduce(Reduction::Graphs);
@@ -305,15 +309,14 @@ fn reductions_lose_nothing() {
             assert_eq!(graphs.executions(), graphs.traces(), "graphs on {seed}: {program:?}");
             with_graphs += 1;
         }
-        let icb = all("icb", Check::new().order(Order::Icb { cache: Cache::Hb }).bound(60));
+        let icb = all("icb", sc().order(Order::Icb { cache: Cache::Hb }).bound(60));
         for bound in 0..3 {
-            let (plain, seen) =
-                explore(&Check::new().order(Order::ContextBounded).bound(bound), program);
+            let (plain, seen) = explore(&sc().order(Order::ContextBounded).bound(bound), program);
             let within = icb.bounds[(bound as usize).min(icb.bounds.len() - 1)].all;
             assert_eq!(within.traces, plain.traces(), "icb within {bound} on {seed}: {program:?}");
             if !spins {
                 let (reduced, fewer) =
-                    explore(&Check::new().reduce(Reduction::CbPor).bound(bound), program);
+                    explore(&sc().reduce(Reduction::CbPor).bound(bound), program);
                 let what = format!("cb-por within {bound} on {seed}: {program:?}");
                 assert_eq!(
                     (reduced.traces(), reduced.executions()),

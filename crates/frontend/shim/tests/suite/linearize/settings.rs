@@ -142,7 +142,7 @@ fn an_operation_with_several_results_has_to_be_declared() {
             .op("pop", |queue| if choose(2) == 0 { queue.pop() } else { None })
             .operations(3)
     };
-    refused(flaky().try_run(), "say `sometimes`");
+    refused(flaky().try_run(), "declare the operation with `sometimes`");
     let declared = flaky().sometimes().run();
     assert!(declared.is_ok(), "{declared}");
     let wrong = linearize(LockQueue::default)
