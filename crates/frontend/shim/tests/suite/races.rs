@@ -485,9 +485,8 @@ fn accesses_to_several_cells_nest() {
         let own = UnsafeCell::new(0);
         own.with_mut(|_| {
             shared.cell.with_mut(|_| shared.cell.with(|_| ()));
-            let pointer = shared.cell.get_mut();
+            let _pointer = shared.cell.get_mut();
             drop(guard);
-            drop(pointer);
             raise(shared);
         });
     };

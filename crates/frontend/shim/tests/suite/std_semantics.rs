@@ -214,7 +214,8 @@ fn readers_that_overtake_a_writer_are_an_assumption() {
 
 #[test]
 fn orderings_that_do_not_exist_panic_as_in_std() {
-    let cases: [(&str, fn(&AtomicUsize)); 9] = [
+    type Case = (&'static str, fn(&AtomicUsize));
+    let cases: [Case; 9] = [
         ("a release load", |x| _ = x.load(Release)),
         ("an acquire-release load", |x| _ = x.load(AcqRel)),
         ("an acquire store", |x| x.store(1, Acquire)),
