@@ -104,21 +104,28 @@ fn through_proxies(check: &[&str], fault: Fault, seed: u64) -> (Output, Vec<Opti
     let mut workers = Vec::new();
     for _ in 0..2 {
         let (child, address) = worker();
-        workers.push(child);
-        lines.push(proxy(address, fault, passed.clone(), seed));
+        lines.push(proxy(address.clone(), fault, passed.clone(), seed));
+        workers.push((child, address));
     }
     let hosts = temporary(&format!("proxies-{fault:?}-{seed}.txt"));
     fs::write(&hosts, lines.join("\n")).expect("it can be written");
     let hosts = hosts.display().to_string();
     let cluster = ["--cluster", &hosts, "--process", "0", "--cluster-timeout", "1"];
     let output = preempt(&[check, &cluster].concat());
-    // A worker that no search has reached waits for another one.
+    // A worker that no search has reached waits for another one, and serves it.
     let refused = output.status.code() == Some(2);
-    let codes = workers.iter_mut().map(|worker| {
+    let codes = workers.iter_mut().map(|(worker, address)| {
+        let mut next_search = Some(Instant::now() + Duration::from_secs(20));
         let deadline = Instant::now() + Duration::from_secs(60);
         while let Ok(None) = worker.try_wait() {
             if refused {
                 let _ = worker.kill();
+            }
+            if next_search.take_if(|at| *at < Instant::now()).is_some() {
+                // The connection was held before the worker got to know the search.
+                fs::write(&hosts, format!("127.0.0.1:1\n{address}")).expect("it can be written");
+                let next = preempt(&[check, &cluster].concat());
+                assert_ne!(next.status.code(), Some(2), "{fault:?}, {seed}: {next:?}");
             }
             assert!(Instant::now() < deadline, "a worker does not end: {fault:?}, {seed}");
             sleep(Duration::from_millis(10));
