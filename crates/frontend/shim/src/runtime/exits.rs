@@ -13,7 +13,7 @@
 //! function did happens before the end of the scope, and what the destructors do does not.
 //!
 //! An execution in which both happen exists whenever the difference matters: a destructor that is
-//! never reached, or an end that nobody observes, makes none.
+//! never reached, or an end that no thread observes, makes none.
 
 use std::panic::Location as Site;
 use std::sync::atomic::Ordering;

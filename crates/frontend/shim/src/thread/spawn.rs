@@ -103,7 +103,7 @@ pub(super) fn job<T>(f: impl FnOnce() -> T, packet: Packet<T>) -> impl FnOnce() 
         if let Err(payload) = &result {
             with(|runtime| runtime.panicked(&**payload));
         }
-        // The result is dropped before the thread-local values if nobody can take it.
+        // The result is dropped before the thread-local values if no handle can take it.
         packet.put(result);
         drop(packet);
         exits::returns();

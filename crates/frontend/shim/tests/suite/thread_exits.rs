@@ -130,7 +130,7 @@ fn a_scope_orders_what_comes_before_the_destructors() {
     assert_eq!(kind(&run(false)), None);
 }
 
-/// Destructors that nobody notices cost nothing.
+/// Destructors without an effect cost nothing.
 #[test]
 fn destructors_without_operations_add_no_executions() {
     let run = |has_locals: bool| {
