@@ -245,8 +245,8 @@ enum Command {
     StaterightOne { subject: peers::stateright::Subject, size: u32, jobs: usize },
     /// Compare with peers on the same models or tests, in one run
     Peers {
-        /// Which peer; `pct`, `litmus` and `lincheck` are the parts of `rust` about random priorities,
-        /// weak memory and linearizability
+        /// Which peer; `pct`, `litmus` and `lincheck` are the parts of `rust` about random
+        /// priorities, weak memory and linearizability
         #[arg(value_parser = [
             "genmc", "rust", "pct", "litmus", "lincheck", "spin", "stateright",
         ])]

@@ -263,8 +263,8 @@ pub fn children_seconds() -> Result<f64> {
     Ok(ticks("self", 15)? + ticks("self", 16)?)
 }
 
-/// The ratio of elapsed time to CPU time that a child process may take: the machine may be busy, and
-/// a process that hangs takes no CPU time.
+/// The ratio of elapsed time to CPU time that a child process may take: the machine may be busy,
+/// and a process that hangs takes no CPU time.
 const WALL_FACTOR: u32 = 8;
 
 /// Waits for a child process that may take this much CPU time, and [`WALL_FACTOR`] times as much

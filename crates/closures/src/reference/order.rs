@@ -172,9 +172,9 @@ impl Order {
         join(&mut self.threads[child], clock);
     }
 
-    /// Performs an operation on the channel, which has replied `reply`. A send is ordered before the
-    /// receive of its value, a receive before the send has returned, and the drop of an end before
-    /// the operation that reports it.
+    /// Performs an operation on the channel, which has replied `reply`. A send is ordered before
+    /// the receive of its value, a receive before the send has returned, and the drop of an end
+    /// before the operation that reports it.
     pub(super) fn channel(&mut self, me: usize, op: Op, reply: i64) {
         let acquired = match (op, reply) {
             (Op::Send(_) | Op::TrySend(_), 1) => {

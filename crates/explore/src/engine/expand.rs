@@ -93,10 +93,10 @@ impl<S: Stepper> Expander<S> {
         self.seen.transitions += steps;
         self.seen.blocked += idle.waiting + idle.resting;
         self.seen.ended += idle.ended;
-        // A failed thread holds the locks that it held, so whatever waits for it is a consequence of
-        // the failure. Reporting a deadlock here would invent an error that no execution has first.
-        // The other threads do continue: ending all executions at a failure would lose the errors
-        // that they make at the same time (`docs/language.md`, "What follows a failure").
+        // A failed thread holds the locks that it held, so whatever waits for it is a consequence
+        // of the failure. Reporting a deadlock here would invent an error that no execution has
+        // first. The other threads do continue: ending all executions at a failure would lose the
+        // errors that they make at the same time (`docs/language.md`, "What follows a failure").
         if steps == 0 && idle.waiting > 0 && self.checks.deadlock && !self.stepper.has_failed(state)
         {
             self.failures.push((None, deadlock()));

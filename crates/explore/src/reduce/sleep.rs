@@ -6,8 +6,8 @@
 //! **Guarantees.** Exactly one complete execution of every trace: assertions, deadlocks and
 //! terminal states all survive. Every happens-before prefix is one node of the search, so that an
 //! invariant is checked in every reachable state. With a bound on preemptions it is unsound
-//! (program X of the zoo, at bound 0): use [`budgeted_sleep`](super::budgeted_sleep). With points at
-//! synchronisation only, [`points`](crate::engine::points) argues why footprints are complete.
+//! (program X of the zoo, at bound 0): use [`budgeted_sleep`](super::budgeted_sleep). With points
+//! at synchronisation only, [`points`](crate::engine::points) argues why footprints are complete.
 //!
 //! **Map.**
 //!

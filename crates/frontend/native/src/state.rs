@@ -4,8 +4,8 @@
 //! No code of the program runs here. Operations come from the threads' histories, so the same
 //! functions serve the current execution and parts of it that were never executed.
 //!
-//! This is not the record of closures (`preempt_replay::Recording`): the rules below, for the end of
-//! the process, deadlines and descriptors, concern all threads and have no counterpart there.
+//! This is not the record of closures (`preempt_replay::Recording`): the rules below, for the end
+//! of the process, deadlines and descriptors, concern all threads and have no counterpart there.
 //!
 //! # The process as a location
 //!
@@ -51,8 +51,8 @@
 //! each other forever. Whether it spins follows from its own operations and their results,
 //! and whether it is held back follows from the versions of the watched objects, so both are the
 //! same in all executions with the same happens-before graph; `preempt_replay::spin` makes the same
-//! argument for closures. The next step of such a thread reads the watched objects in addition to its own,
-//! whether or not it is held back.
+//! argument for closures. The next step of such a thread reads the watched objects in addition to
+//! its own, whether or not it is held back.
 
 use preempt_native_block::{MAX_COUNT, NEVER, Op as OpKind, may_expire};
 use preempt_system::fingerprint::Mixer;

@@ -10,8 +10,8 @@
 //! The front end for Rust closures uses it. Executables have a record of their own
 //! (`preempt_native::state`), because the end of their process, deadlines and descriptors concern
 //! all threads at once, and no operation here does; their runtime shares only the source of
-//! [`spin`]. The crate knows no coroutine, no process and no source position. A place in the program
-//! is a number ([`SiteId`]) that the front end resolves.
+//! [`spin`]. The crate knows no coroutine, no process and no source position. A place in the
+//! program is a number ([`SiteId`]) that the front end resolves.
 //!
 //! - [`op`]: operations ([`Op`]) and their outcomes
 //! - [`names`]: names of threads and objects that are the same in every schedule

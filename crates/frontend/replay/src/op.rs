@@ -109,8 +109,8 @@ pub enum EarlyWake {
     /// with locking it. No outcome is lost: a thread that leaves earlier, while another one holds
     /// the mutex, can do nothing until it locks the mutex. If it stays in the set of waiting
     /// threads until then, every notification can still wake the thread that it wakes without it,
-    /// because `notify_one` chooses among all that wait. One that wakes nobody then wakes this
-    /// thread, which continues anyway and does not learn why.
+    /// because `notify_one` chooses among all that wait. A notification that would wake no thread
+    /// then wakes this one, which continues anyway and does not learn why.
     Spurious,
     /// The wait has a timeout, which fires sooner or later. On a condition variable it may fire
     /// while another thread holds the mutex. The thread then knows that it was not notified, and

@@ -236,8 +236,8 @@ impl<P: Copy + Eq + Hash> Recording<P> {
         self.histories[thread.index()].ops.get(last)
     }
 
-    /// Whether `thread`, which has just locked `lock` for reading, has overtaken a writer that waits
-    /// for other readers.
+    /// Whether `thread`, which has just locked `lock` for reading, has overtaken a writer that
+    /// waits for other readers.
     pub fn has_overtaken_writer(&self, thread: ThreadId, lock: u32) -> bool {
         let others = || self.state.started().without(thread).iter();
         let writes = |op: &Op| op.object == lock && op.kind == OpKind::Object(Action::WriteLock);

@@ -179,8 +179,8 @@ fn searches(
     Ok(compared)
 }
 
-/// Compares the lines of statements that no execution has begun. All searches of a machine share the
-/// record of what was reached, and the first one visits all states.
+/// Compares the lines of statements that no execution has begun. All searches of a machine share
+/// the record of what was reached, and the first one visits all states.
 fn same_coverage(machine: &Machine, model: &Model<'_>, file: &File) -> Result<(), Disagreement> {
     let unreached = machine.unreached();
     let statements = unreached.iter().filter(|lines| lines.outcome.is_none());

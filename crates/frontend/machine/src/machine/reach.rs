@@ -11,9 +11,9 @@
 //! record, and to any shared place of its type whose address the program takes ([`Targets`]).
 //! Imprecision adds scheduling points and never removes one.
 //!
-//! Shared places whose address is taken must be among the targets of a pointer, because such a place
-//! may be atomic or promoted. With `p = &y` and atomic `y`, `*p = 1; *p = 0` must be two steps:
-//! merged, they would hide the failure of `assert y != 1` in parallel.
+//! Shared places whose address is taken must be among the targets of a pointer, because such a
+//! place may be atomic or promoted. With `p = &y` and atomic `y`, `*p = 1; *p = 0` must be two
+//! steps: merged, they would hide the failure of `assert y != 1` in parallel.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

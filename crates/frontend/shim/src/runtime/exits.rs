@@ -9,8 +9,8 @@
 //! If a destructor operates on a mirror, or accesses a cell, and a scope or `is_finished` observes
 //! the end of a thread, the search starts over, and from then on the return of every thread is a
 //! step ([`Requirements::exits`](super::restart::Requirements)): it sets an event for which scopes
-//! wait, and which `is_finished` reads. The event synchronises as the end of a thread does: what the
-//! function did happens before the end of the scope, and what the destructors do does not.
+//! wait, and which `is_finished` reads. The event synchronises as the end of a thread does: what
+//! the function did happens before the end of the scope, and what the destructors do does not.
 //!
 //! An execution in which both happen exists whenever the difference matters: a destructor that is
 //! never reached, or an end that no thread observes, makes none.

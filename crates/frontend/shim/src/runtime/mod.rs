@@ -573,8 +573,8 @@ impl Runtime {
         }
     }
 
-    /// The running thread does what may depend on which thread it is. If it drops a value whose last
-    /// reference another thread could have dropped, that has to be a step.
+    /// The running thread does what may depend on which thread it is. If it drops a value whose
+    /// last reference another thread could have dropped, that has to be a step.
     #[inline]
     pub(crate) fn depends_on_thread(&mut self) {
         if let Some(site) = self.threads[self.current].dropping {

@@ -7,8 +7,8 @@
 //! explored. So when a reader takes a lock that other readers hold while a writer waits for it, the
 //! outcome names that as an [assumption](crate::program::Assumption).
 //!
-//! Within one thread the difference is found: a second read lock always waits for itself, because it
-//! deadlocks as soon as a writer waits.
+//! Within one thread the difference is found: a second read lock always waits for itself, because
+//! it deadlocks as soon as a writer waits.
 
 use std::ops::DerefMut;
 use std::panic::Location as Site;

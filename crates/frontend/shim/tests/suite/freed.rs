@@ -152,8 +152,8 @@ fn a_waker_dropped_after_the_channel_was_released() {
     passes(channel(false));
 }
 
-/// Both sides of a channel announce that they leave, and the later one frees the channel. A receiver
-/// that loads the announcement may read its own.
+/// Both sides of a channel announce that they leave, and the later one frees the channel. A
+/// receiver that loads the announcement may read its own.
 #[test]
 fn a_channel_freed_because_of_ones_own_announcement() {
     const DISCONNECTED: usize = 2;
