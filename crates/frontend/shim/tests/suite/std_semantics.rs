@@ -307,7 +307,8 @@ fn wait_waits_for_a_forced_attempt() {
             assert!(state.is_poisoned());
             handle = Some(thread::spawn(move || waits.wait()));
         });
-        handle.take().map(thread::JoinHandle::join);
+        let waits = handle.take().expect("the attempt has started it");
+        waits.join().expect("the wait ends without a panic");
     });
     assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
 }
